@@ -1,0 +1,27 @@
+VENV  ?= .venv
+TORCH ?= torch==2.13.0        # the version tested; any pip arguments: make TORCH="torch --index-url ..."
+PY    := $(VENV)/bin/python
+
+.PHONY: demo test lint docs bench
+
+$(VENV)/.ok: pyproject.toml Makefile
+	test -x $(PY) || python3 -m venv $(VENV)
+	$(PY) -m pip install -q -U "pip>=25.1,<26.2"
+	$(PY) -c "import torch" 2>/dev/null || $(PY) -m pip install -q $(TORCH)
+	$(PY) -m pip install -q -e . --group dev
+	touch $@
+
+demo: $(VENV)/.ok             # a training script with a real-life fault, watched
+	$(VENV)/bin/whyloss run examples/broken_digits.py
+
+test: $(VENV)/.ok
+	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2
+
+lint: $(VENV)/.ok
+	$(PY) -m ruff check
+
+docs: $(VENV)/.ok             # writes the generated pages again
+	$(PY) -m whyloss.render.pages docs
+
+bench: $(VENV)/.ok            # the scoreboard
+	OMP_NUM_THREADS=1 $(PY) bench/scoreboard.py

@@ -1,0 +1,109 @@
+"""`whyloss run`: watch a training script and report why it does not learn."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from whyloss.cli.settings import Configured, option
+from whyloss.cli.watching import PASSTHROUGH, check_command, check_reports, end, launch, message_of, say_why, tell
+
+
+@click.command("run", cls=Configured, context_settings=PASSTHROUGH,
+               short_help="Watch a training script and say why it does not learn.")
+@option("--report", multiple=True, metavar="FILE", type=click.Path(),
+        help="Write the report to FILE; format by suffix: .json .html .md .sarif .xml. Repeatable.")
+@option("--strict", is_flag=True, help="Exit with status 1 if a cause was proven or confirmed.")
+@option("--steps", type=click.IntRange(min=1), metavar="N", help="End the script after N optimizer steps.")
+@option("--budget", type=click.FloatRange(min=0), default=60, show_default=True, metavar="SECONDS",
+        help="Time for experiments.")
+@option("--no-experiments", is_flag=True, help="Only watch: nothing is confirmed by experiment.")
+@option("--only", multiple=True, metavar="CAUSE", help="Look for this cause only. Repeatable.")
+@option("--ignore", multiple=True, metavar="CAUSE", help="Never name this cause. Repeatable.")
+@option("--layers", is_flag=True, help="Show the table of layers.")
+@option("--quiet", is_flag=True, help="Show nothing; write the report files only.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="SCRIPT [ARGS]...")
+@click.pass_context
+def command(ctx, report, strict, steps, budget, no_experiments, only, ignore, layers, quiet, command) -> None:
+    """Watch a training script, unchanged, and say why it does not learn.
+
+    What follows is a script with its arguments, `-m package.module`, or a command that ends in Python (torchrun,
+    accelerate launch). The script's output and exit status stay as they are; the report goes to standard error.
+    """
+    command = check_command(command, ctx.command)
+    check_reports(report)
+    check_causes(only + ignore)
+    settings = {"steps": steps, "budget": budget, "experiments": not no_experiments, "only": list(only),
+                "ignore": list(ignore), "layers": layers}
+    with tempfile.TemporaryDirectory(prefix="whyloss-", ignore_cleanup_errors=True) as folder:
+        session = Path(folder)
+        status = launch(command, settings, session)
+        result = read_report(session)
+    if not quiet:
+        show(result, layers)
+        annotate(result)
+    write_reports(result, report)
+    end(1 if strict and result.verdict == "fault" else status)
+
+
+def check_causes(names: tuple[str, ...]) -> None:
+    """Raises UnknownName for an id that is not in the catalogue."""
+    if names:
+        from whyloss.causes import cause
+
+        for name in names:
+            cause(name)
+
+
+def read_report(session: Path):
+    """The report that the watcher left, or an undetermined one that says why there is none."""
+    from whyloss.render.json import read
+    from whyloss.report import Report
+
+    file = session / "report.json"
+    if not file.exists():
+        return Report("undetermined", summary=message_of(session))
+    try:
+        return read(file)
+    except Exception as error:  # whatever is in that file, the script's own status must survive
+        return Report("undetermined", summary=f"the watcher's report cannot be read: {say_why(error)}")
+
+
+def show(report, layers: bool) -> None:
+    """The report on standard error. An error of ours is told, never raised: the script's status must survive."""
+    try:
+        from rich.console import Console
+
+        from whyloss.render.terminal import show as render
+
+        render(report, Console(stderr=True), layers=layers)
+    except Exception as error:
+        tell(f"the report cannot be shown: {say_why(error)}")
+
+
+def write_reports(report, paths: tuple[str, ...]) -> None:
+    """Each report file; one that cannot be written is told, and the others are written all the same."""
+    from whyloss.render import write
+
+    for path in paths:
+        try:
+            write(report, path)
+        except Exception as error:
+            tell(f"report {path!r} was not written: {say_why(error)}")
+
+
+def annotate(report) -> None:
+    """In a job of GitHub Actions: annotations in the log, and the report in the job's summary."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    try:
+        from whyloss.render import github, markdown
+
+        sys.stderr.write(github.render(report))
+        if os.environ.get("GITHUB_STEP_SUMMARY"):
+            with open(os.environ["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8") as summary:
+                summary.write(markdown.render(report))
+    except Exception as error:
+        tell(f"the job was not annotated: {say_why(error)}")

@@ -1,0 +1,43 @@
+"""The quantities whyloss observes: one definition each, with unit and when in the step it is taken."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a number in the ledger means.
+
+    subject  "run", "parameter", "module", "place" (file:line) or "group"
+    cost     "free" (the loop's own calls), "sampled" (taken in captured steps), "experiment"
+    """
+
+    name: str
+    unit: str
+    subject: str
+    definition: str
+    cost: str = "free"
+    aliases: tuple[str, ...] = ()
+    source: str = ""
+
+
+_TABLE = [
+    Quantity("loss", "loss units", "run", "value of the tensor backward() is called on, before the optimizer step; unscaled under a GradScaler",
+             aliases=("train_loss", "train/loss", "training_loss")),
+    Quantity("val_loss", "loss units", "run", "mean of the loss over one evaluation phase", aliases=("eval_loss", "valid_loss", "val/loss")),
+    Quantity("accuracy", "share 0..1", "run", "share of right argmax predictions in the captured batch", "sampled"),
+    Quantity("learning_rate", "1", "group", "lr of an optimizer group when step() is called", aliases=("lr",)),
+    Quantity("grad_norm", "loss per weight", "parameter", "L2 norm of .grad just before the step", "sampled"),
+    Quantity("grad_state", "word", "parameter", "none, zero, finite, nan or inf: .grad after backward", "sampled"),
+    Quantity("weight_norm", "weight units", "parameter", "L2 norm of the parameter before the step", "sampled"),
+    Quantity("update_ratio", "1", "parameter", "norm of the true weight change of one step over the weight norm", "sampled",
+             source="Karpathy's rule of thumb 1e-3, with the true change instead of lr x gradient"),
+    Quantity("activation_std", "activation units", "module", "std over all entries of a module's output", "sampled"),
+    Quantity("signal", "activation units", "module", "mean over units of the std over samples: what of the input is left", "sampled",
+             source="Schoenholz et al. 2017"),
+    Quantity("dead_share", "share 0..1", "module", "share of ReLU units that are 0 for the whole batch", "sampled"),
+    Quantity("saturated_share", "share 0..1", "module", "share of sigmoid or tanh outputs in their flat part (|tanh| > .97)", "sampled"),
+    Quantity("label_entropy", "nats", "run", "entropy of the labels of the captured batches: loss of the best constant prediction", "sampled"),
+    Quantity("chance", "nats", "run", "log of the number of classes: loss of a uniform guess", "sampled"),
+]
+
+QUANTITIES: dict[str, Quantity] = {q.name: q for q in _TABLE}

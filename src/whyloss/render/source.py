@@ -1,0 +1,27 @@
+"""The user's lines around a place, as far as the file can be read."""
+
+from pathlib import Path
+
+from whyloss.finding import Location
+from whyloss.render.words import plain
+
+
+def excerpt(location: Location, *, around: int = 2) -> list[tuple[int, str, bool]]:
+    """(line number, text, is it the line?) for the line and `around` lines on both sides; [] if it cannot be read."""
+    path = Path(location.file)
+    try:
+        if not path.is_file() or path.stat().st_size > 10_000_000:
+            return []
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    except (OSError, ValueError):
+        return []
+    if not 1 <= location.line <= len(lines):
+        return []
+    first, last = max(1, location.line - around), min(len(lines), location.line + around)
+    wanted = [(n, plain(lines[n - 1].rstrip("\r")), n == location.line) for n in range(first, last + 1)]
+    while wanted and not wanted[-1][2] and not wanted[-1][1].strip():
+        wanted.pop()
+    while wanted and not wanted[0][2] and not wanted[0][1].strip():
+        wanted.pop(0)
+    indent = min((len(t) - len(t.lstrip()) for _, t, _ in wanted if t.strip()), default=0)
+    return [(n, t[indent:], hit) for n, t, hit in wanted]

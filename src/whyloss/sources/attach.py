@@ -1,0 +1,79 @@
+"""Inside the watched process: waits for torch, watches, and at the end diagnoses and writes the report."""
+
+import atexit
+import contextlib
+import json
+import os
+import sys
+from pathlib import Path
+
+_state: dict = {}
+
+
+def arm() -> None:
+    """Called by the bootstrap at start-up; nothing happens until the script imports torch."""
+    import wrapt
+
+    session = Path(os.environ["WHYLOSS_SESSION"])
+    settings = json.loads(os.environ.get("WHYLOSS_SETTINGS", "{}"))
+    _state.update(session=session, settings=settings, pid=os.getpid())
+    wrapt.register_post_import_hook(_torch_is_here, "torch")
+
+
+def _torch_is_here(torch) -> None:
+    if _state.get("watch") is not None or os.getpid() != _state["pid"]:
+        return
+    from whyloss.sources.watch import Watch
+
+    watch = Watch(steps=_state["settings"].get("steps"))
+    _state["watch"] = watch.start()
+    _note_exceptions(watch)
+    atexit.register(_script_is_over)
+
+
+def _note_exceptions(watch) -> None:
+    """What ended the script is an observation; its traceback is shown as it would have been."""
+    previous = sys.excepthook
+
+    def hook(kind, error, trace):
+        from whyloss.sources import place
+        last = None
+        while trace is not None:
+            if place.is_user_file(trace.tb_frame.f_code.co_filename):
+                last = f"{place.shown(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+            trace = trace.tb_next
+        watch.observe("raised", {"type": kind.__name__, "message": str(error)[:300], "place": last})
+        previous(kind, error, error.__traceback__)
+
+    sys.excepthook = hook
+
+
+def _script_is_over() -> None:
+    watch = _state.get("watch")
+    if watch is None or os.getpid() != _state["pid"]:
+        return
+    trained = watch.window_count or watch.step_count or watch.program.modules
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+    watch.stop()
+    if not trained:
+        return
+    finish = _state.get("finish")
+    if finish is None:
+        from whyloss.sources.finish import finish
+    with _silence():
+        finish(watch, _state["settings"], _state["session"])
+
+
+@contextlib.contextmanager
+def _silence():
+    """What the user's model prints while it is replayed is not the script's output."""
+    import warnings
+    with open(os.devnull, "w") as nowhere, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        out, err = sys.stdout, sys.stderr
+        sys.stdout = sys.stderr = nowhere
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = out, err

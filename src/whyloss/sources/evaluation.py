@@ -1,0 +1,124 @@
+"""Evaluation phases: root modules called without gradients. Their losses, predictions, inputs and modes."""
+
+import math
+
+import torch
+
+from whyloss.sources import meters
+from whyloss.sources.lossfunctions import LOSSES
+from whyloss.sources.structure import tensors_in
+
+BATCHES = 64   # looked at in one phase
+ROWS = 4000    # row fingerprints kept
+
+
+class Evaluation:
+    """Part of a Watch. A phase is a run of gradient-free root calls with no training call between."""
+
+    def __init__(self, watch):
+        self.watch = watch
+        self.phases = 0
+        self.training_rows: dict[bytes, int] = {}
+        self.training_inputs = None
+        self._fresh()
+
+    def _fresh(self) -> None:
+        self.losses: list[tuple[str, float]] = []
+        self.right = self.total = 0
+        self.inputs: list[torch.Tensor] = []
+        self.rows: list[bytes] = []
+        self.batches = 0
+        self.output = None
+        self.modes: set[str] = set()
+        self.place = None
+        self.labels: list = []
+
+    def batch_begins(self, window, module, args, kwargs) -> None:
+        window.trace, window.meta, window.index = [], [], {}
+        self.batches += 1
+        if self.batches > BATCHES:
+            return
+        for tensor in tensors_in((args, kwargs)):
+            if tensor.is_floating_point() and tensor.dim() >= 2:
+                self.inputs.append(tensor.detach()[:256].float().clone())
+                self.rows += fingerprints(tensor)
+                break
+        for name, part in module.named_modules():
+            if part.training and type(part).__name__.startswith(("Dropout", "BatchNorm")) and getattr(part, "p", 1) != 0:
+                self.modes.add(name)
+
+    def batch_output(self, window, module, result, where) -> None:
+        self.output = next((t for t in tensors_in(result) if t.is_floating_point()), None)
+        self.place = where
+
+    def operation(self, window, step) -> None:
+        """Losses and argmax comparisons that follow a gradient-free call."""
+        if self.batches > BATCHES or self.watch.recorder.depth:
+            return
+        if step.name in LOSSES and isinstance(step.result, torch.Tensor) and step.result.numel() == 1:
+            self.losses.append((step.place or "?", float(step.result.detach())))
+        elif step.name in ("eq", "__eq__", "ne", "__ne__") and isinstance(step.result, torch.Tensor):
+            share = float(step.result.float().mean())
+            count = step.result.numel()
+            if self.output is not None and count in (self.output.shape[0], math.prod(self.output.shape[:-1]) if self.output.dim() > 1 else 0):
+                self.right += (share if step.name.strip("_") == "eq" else 1 - share) * count
+                self.total += count
+                self.labels.append(next((t.detach() for t in tensors_in(step.args) if not t.is_floating_point()), None))
+
+    def phase_over(self) -> None:
+        if not self.batches:
+            return
+        watch = self.watch
+        if watch.window_count:
+            if self.losses:
+                watch.observe("val_loss", sum(v for _, v in self.losses) / len(self.losses))
+            if self.total:
+                watch.observe("val_accuracy", self.right / self.total)
+            watch.observe("evaluated_in_train_mode", sorted(self.modes), self.place or "evaluation")
+            self._inputs()
+        self.phases += 1
+        self._fresh()
+
+    def _inputs(self) -> None:
+        watch = self.watch
+        if self.inputs and all(t.shape[1:] == self.inputs[0].shape[1:] for t in self.inputs):
+            rows = torch.cat(self.inputs)[:2048].reshape(-1, self.inputs[0][0].numel())
+            known = sum(row in self.training_rows for row in self.rows)
+            fact = {"rows": len(self.rows), "in_training": known, "distinct_training": len(self.training_rows),
+                    "mean": float(rows.mean()), "std": float(rows.std()) if rows.numel() > 1 else 0.0}
+            if self.training_inputs is not None and self.training_inputs.shape[1] == rows.shape[1] and len(rows) > 8:
+                fact.update(compare_inputs(self.training_inputs, rows))
+            watch.observe("evaluation_inputs", fact, self.place or "evaluation")
+
+    def training_batch(self, tensor: torch.Tensor) -> None:
+        """Fingerprints and a sample of the training inputs, from captured steps."""
+        if len(self.training_rows) < ROWS:
+            for row in fingerprints(tensor):
+                self.training_rows[row] = self.training_rows.get(row, 0) + 1
+        if tensor.is_floating_point():
+            flat = tensor.detach().float().reshape(tensor.shape[0], -1)
+            if self.training_inputs is None:
+                self.training_inputs = flat[:256].clone()
+            elif self.training_inputs.shape[1] == flat.shape[1] and len(self.training_inputs) < 1024:
+                self.training_inputs = torch.cat([self.training_inputs, flat[:128]])
+
+
+def fingerprints(tensor: torch.Tensor) -> list[bytes]:
+    """8-byte hashes of the rows of a batch, at most 512."""
+    import hashlib
+    rows = tensor.detach()[:512].reshape(min(len(tensor), 512), -1).cpu()
+    if rows.dtype == torch.bfloat16:
+        rows = rows.float()
+    return [hashlib.blake2b(row.numpy().tobytes(), digest_size=8).digest() for row in rows.contiguous()]
+
+
+def compare_inputs(train: torch.Tensor, other: torch.Tensor) -> dict:
+    """Median over features of |standardised mean difference| and of log(std ratio), over features that vary in training."""
+    spread, mean = train.std(0), train.mean(0)
+    varies = spread > 1e-8 + 1e-3 * spread.max()
+    if not bool(varies.any()):
+        return {}
+    shift = ((other.mean(0) - mean).abs() / spread)[varies]
+    ratio = (other.std(0).clamp_min(1e-12) / spread.clamp_min(1e-12)).log()[varies]
+    overall = (other.std() / train.std().clamp_min(1e-12)).clamp_min(1e-12).log()
+    return {"shift": float(shift.median()), "log_std_ratio": float(ratio.median()), "overall_log_std_ratio": float(overall)}

@@ -1,0 +1,202 @@
+"""Gradients and updates of one watched training: who is reached, what .grad holds, what the step used, what truly moved."""
+
+import math
+import weakref
+
+import torch
+
+from whyloss.sources import facts, meters, nonfinite
+
+WALK_LIMIT = 200_000  # graph nodes
+
+
+class Gradients:
+    """Part of a Watch: everything about .grad, steps and weight changes."""
+
+    def __init__(self, watch):
+        self.watch = watch
+        self.parameters: dict[int, torch.Tensor] = {}   # every trainable tensor seen
+        self.reached: list[torch.Tensor] = []
+        self.fresh: set[int] = set()        # written by a backward since the last step that held them
+        self.consumed: dict[int, torch.Tensor] = {}  # .grad objects a step has used
+        self.tainted: set[int] = set()      # old, used gradient was still there when a backward added to it
+        self.discarded: dict[int, str | None] = {}   # unused gradient was cleared: where
+        self.snapshot: dict[int, torch.Tensor] = {}
+        self.snapshot_window = 0
+        self.clipped = self.unscaled = False
+        self.scaler = None
+        self.norm_after_backward = 0.0
+        self.graph_sizes: list[int] = []
+        self.held: list = []                # loss graphs still alive
+        self.backward_clock = -1
+
+    # ------------------------------------------------------------------ backward
+    def before_backward(self, loss, where) -> list[torch.Tensor]:
+        """-> the leaf tensors this backward will reach."""
+        watch = self.watch
+        window = watch.recorder.window
+        traced = window is None or window.traced or watch.window_count < 8
+        if traced or not self.reached:
+            self.reached, size = leaves_of(loss)
+            if traced:
+                watch.observe("graph_size", size, where or "backward")
+        for leaf in self.reached:
+            self.parameters.setdefault(id(leaf), leaf)
+        watch.ever_reached.update(id(leaf) for leaf in self.reached)
+        self._measure_updates()
+        self._taint()
+        self._live_graphs(loss)
+        return self.reached
+
+    def _taint(self) -> None:
+        """A gradient that a step has used and that is still there, not zero, when a backward adds to it."""
+        for leaf in self.reached:
+            key = id(leaf)
+            grad = leaf.grad
+            if grad is None:
+                self.tainted.discard(key)
+            elif self.consumed.get(key) is grad:
+                if meters.norm(grad) > 0:
+                    self.tainted.add(key)
+                else:
+                    self.tainted.discard(key)
+
+    def _live_graphs(self, loss) -> None:
+        """Counts loss graphs that something still holds: their C++ nodes die with the last reference."""
+        if loss.grad_fn is None:
+            return
+        marker = _Marker()
+        loss.grad_fn.metadata["whyloss"] = marker
+        self.held.append(weakref.ref(marker))
+        if len(self.held) > 512:
+            self.held = [ref for ref in self.held if ref() is not None][-512:]
+        if self.watch.window_count and (self.watch.window_count < 64 or self.watch.window_count % 32 == 0):
+            self.watch.observe("live_graphs", sum(1 for ref in self.held if ref() is not None))
+
+    def after_backward(self, window, where) -> None:
+        watch = self.watch
+        for leaf in self.reached:
+            self.fresh.add(id(leaf))
+        self.clipped = self.unscaled = False
+        self.discarded = {key: at for key, at in self.discarded.items() if key not in self.fresh}
+        self.norm_after_backward = self._total(self.reached)
+        scale = self.scale_now()
+        watch.observe("grad_norm_total", self.norm_after_backward / scale, where or "backward")
+        if not math.isfinite(self.norm_after_backward) and scale == 1.0 and watch.first_non_finite is None:
+            watch.first_non_finite = nonfinite.found_in_backward(watch, watch.last_tape, self.reached, where)
+        if window is not None and window.traced:
+            self._states()
+            self.snapshot = {key: p.detach().clone() for key, p in self.parameters.items() if p.numel()}
+            self.snapshot_window = watch.window_count
+            self.backward_clock = watch.clock
+
+    def _total(self, leaves) -> float:
+        grads = [leaf.grad.coalesce().values() if leaf.grad.is_sparse else leaf.grad for leaf in leaves if leaf.grad is not None]
+        if not grads:
+            return 0.0
+        total = float(torch.linalg.vector_norm(torch.stack([n.float() for n in torch._foreach_norm(grads)])))
+        return total if total else math.sqrt(sum(meters.norm(g) ** 2 for g in grads))
+
+    def _states(self) -> None:
+        watch, scale = self.watch, self.scale_now()
+        for parameter in list(self.parameters.values()):
+            name = watch.name(parameter)
+            watch.observe("grad_state", meters.grad_state(parameter.grad) if parameter.requires_grad else "none", name)
+            if parameter.grad is not None:
+                watch.observe("grad_norm", meters.norm(parameter.grad) / scale, name)
+            watch.observe("weight_norm", meters.norm(parameter), name)
+
+    def _measure_updates(self) -> None:
+        """The true change of every parameter since the last traced backward, whoever made it."""
+        if not self.snapshot:
+            return
+        watch = self.watch
+        steps = max(1, watch.window_count - self.snapshot_window)
+        with torch.no_grad():
+            for key, before in self.snapshot.items():
+                now = self.parameters[key].detach()
+                if now.shape != before.shape or steps != 1:
+                    continue
+                change, size = meters.norm(now.float() - before.float()), meters.norm(before)
+                name = watch.name(self.parameters[key])
+                watch.observe("update_norm", change, name, self.backward_clock)
+                if size > 0:
+                    watch.observe("update_ratio", change / size, name, self.backward_clock)
+        self.snapshot = {}
+
+    # ------------------------------------------------------------------ steps and clears
+    def before_step(self, optimizer, where, closure) -> None:
+        watch = self.watch
+        held = [p for group in optimizer.param_groups for p in group["params"]]
+        for parameter in held:
+            self.parameters.setdefault(id(parameter), parameter)
+        if closure:
+            return
+        grads = [p for p in held if p.grad is not None]
+        row = {
+            "place": where, "held": len(held), "with_gradient": len(grads),
+            "norm": self._total(held), "after_backward": self._total_at_backward(held),
+            "fresh": sum(id(p) in self.fresh for p in held),
+            "tainted": sum(id(p) in self.tainted for p in held),
+            "cleared_unused": next((self.discarded[id(p)] for p in held if id(p) in self.discarded), None),
+            "discarded": sum(id(p) in self.discarded for p in held),
+            "clipped": self.clipped, "unscaled": self.unscaled, "scale": self.scale_now(),
+        }
+        watch.observe("step", row, facts.optimizer_name(watch, optimizer))
+
+    def _total_at_backward(self, held) -> float:
+        reached = {id(p) for p in self.reached}
+        return self.norm_after_backward if any(id(p) in reached for p in held) else 0.0
+
+    def after_step(self, optimizer, where) -> None:
+        watch = self.watch
+        bad = None
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                key = id(parameter)
+                self.fresh.discard(key)
+                self.discarded.pop(key, None)
+                if parameter.grad is not None:
+                    self.consumed[key] = parameter.grad
+        if watch.first_non_finite is None:
+            held = [p for group in optimizer.param_groups for p in group["params"]]
+            bad = next((p for p in held if not math.isfinite(float(p.detach().sum()))
+                        and not bool(torch.isfinite(p.detach()).all())), None)
+            if bad is not None:
+                watch.first_non_finite = nonfinite.found_in_update(watch, optimizer, bad, where)
+
+    def cleared(self, parameters, where) -> None:
+        for parameter in parameters:
+            key = id(parameter)
+            self.tainted.discard(key)
+            self.consumed.pop(key, None)
+            if key in self.fresh:
+                self.fresh.discard(key)
+                self.discarded[key] = where
+
+    def scale_now(self) -> float:
+        """Factor the gradients still carry from a GradScaler."""
+        if self.scaler is None or self.unscaled or not self.scaler.is_enabled():
+            return 1.0
+        return float(self.scaler.get_scale()) or 1.0
+
+
+class _Marker:
+    """Dies with the autograd node that holds it."""
+
+
+def leaves_of(loss: torch.Tensor) -> tuple[list[torch.Tensor], int]:
+    """(leaf tensors that backward() from `loss` reaches, number of graph nodes). Exact: a walk of the graph."""
+    if loss.grad_fn is None:
+        return ([loss] if loss.requires_grad else []), 0
+    seen, stack, leaves = {loss.grad_fn}, [loss.grad_fn], []
+    while stack and len(seen) < WALK_LIMIT:
+        node = stack.pop()
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            leaves.append(variable)
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                stack.append(following)
+    return leaves, len(seen)

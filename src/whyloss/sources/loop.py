@@ -1,0 +1,243 @@
+"""What the loop calls: patches torch so that a watch hears of it. Everything is put on together and taken off together.
+
+No patch changes an argument, a result or the random state. Hooks sit in this importable module, never in __main__:
+torch.compile resolves a hook's globals by module name.
+"""
+
+import functools
+import threading
+
+import torch
+
+from whyloss.sources import place
+
+
+class Patches:
+    """The patches of one watch; `remove()` restores every attribute."""
+
+    def __init__(self, watch):
+        self.watch = watch
+        self.thread = threading.get_ident()
+        self.undo: list = []
+
+    def _replace(self, owner, name: str, make) -> None:
+        original = owner.__dict__[name] if isinstance(owner, type) else getattr(owner, name)
+        setattr(owner, name, make(original))
+        self.undo.append((owner, name, original))
+
+    def remove(self) -> None:
+        for owner, name, original in reversed(self.undo):
+            if name is None:
+                original.remove()
+            else:
+                setattr(owner, name, original)
+        self.undo.clear()
+
+    def heard(self) -> bool:
+        """Whether this thread's calls are the training's (worker threads and the backward pass are not)."""
+        return self.watch.awake and threading.get_ident() == self.thread and torch._C._current_graph_task_id() == -1
+
+    def install(self) -> None:
+        self._modules()
+        self._backward()
+        self._optimizers()
+        self._clipping()
+        self._schedulers()
+        self._scaler()
+        self._compile()
+
+    def _modules(self) -> None:
+        watch, heard = self.watch, self.heard
+
+        def make_call(original):
+            def __call__(self, *args, **kwargs):
+                if not watch.awake or not heard():
+                    return original(self, *args, **kwargs)
+                return watch.module_call(self, original, args, kwargs)
+            return __call__
+
+        self._replace(torch.nn.Module, "__call__", make_call)
+
+        def make_train(original):
+            @functools.wraps(original)
+            def train(self, mode=True):
+                if heard():
+                    watch.mode_switch(self, mode, place.here(2))
+                return original(self, mode)
+            return train
+
+        self._replace(torch.nn.Module, "train", make_train)
+
+        def make_zero(original):
+            @functools.wraps(original)
+            def zero_grad(self, set_to_none=True):
+                with watch.quiet():
+                    result = original(self, set_to_none)
+                if heard():
+                    watch.cleared(list(self.parameters()), place.here(2), ("module", id(self)))
+                return result
+            return zero_grad
+
+        self._replace(torch.nn.Module, "zero_grad", make_zero)
+
+        def make_apply(original):
+            def apply(cls, *args, **kwargs):
+                if not heard():
+                    return original.__func__(cls, *args, **kwargs)
+                return watch.function_apply(cls, original.__func__, args, kwargs)
+            return classmethod(apply)
+
+        self._replace(torch.autograd.Function, "apply", make_apply)
+
+    def _backward(self) -> None:
+        watch, heard = self.watch, self.heard
+
+        def make_backward(original):
+            @functools.wraps(original)
+            def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, *args, **kwargs):
+                if not heard():
+                    return original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
+                where = place.here(2)
+                watch.before_backward(tensors, grad_tensors, where, retain_graph)
+                with watch.quiet():
+                    result = original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
+                watch.after_backward(where)
+                return result
+            return backward
+
+        self._replace(torch.autograd, "backward", make_backward)
+
+        def make_grad(original):
+            @functools.wraps(original)
+            def grad(outputs, inputs, *args, **kwargs):
+                if heard():
+                    watch.functional_grad(outputs, inputs, place.here(2))
+                return original(outputs, inputs, *args, **kwargs)
+            return grad
+
+        self._replace(torch.autograd, "grad", make_grad)
+
+    def _optimizers(self) -> None:
+        from torch.optim.optimizer import (Optimizer, register_optimizer_step_post_hook,
+                                           register_optimizer_step_pre_hook)
+
+        watch, heard = self.watch, self.heard
+
+        def before(optimizer, args, kwargs):
+            if heard():
+                watch.before_step(optimizer, place.here(2), bool(args or kwargs.get("closure")))
+
+        def after(optimizer, args, kwargs):
+            if heard():
+                watch.after_step(optimizer, place.here(2))
+
+        self.undo.append((None, None, register_optimizer_step_pre_hook(before)))
+        self.undo.append((None, None, register_optimizer_step_post_hook(after)))
+
+        def make_init(original):
+            @functools.wraps(original)
+            def __init__(self, *args, **kwargs):
+                original(self, *args, **kwargs)
+                if heard():
+                    watch.optimizer_made(self, place.here(2))
+            return __init__
+
+        self._replace(Optimizer, "__init__", make_init)
+
+        def make_zero(original):
+            @functools.wraps(original)
+            def zero_grad(self, set_to_none=True):
+                with watch.quiet():
+                    result = original(self, set_to_none)
+                if heard():
+                    held = [p for group in self.param_groups for p in group["params"]]
+                    watch.cleared(held, place.here(2), ("optimizer", id(self)))
+                return result
+            return zero_grad
+
+        self._replace(Optimizer, "zero_grad", make_zero)
+
+    def _clipping(self) -> None:
+        import torch.nn.utils.clip_grad as clip_grad
+
+        watch, heard = self.watch, self.heard
+        for name in ("clip_grad_norm_", "clip_grad_value_"):
+            def make(original):
+                @functools.wraps(original)
+                def clip(parameters, limit, *args, **kwargs):
+                    if not heard():
+                        return original(parameters, limit, *args, **kwargs)
+                    held = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+                    where = place.here(2)
+                    before = watch.gradient_norm(held)
+                    with watch.quiet():
+                        result = original(held, limit, *args, **kwargs)
+                    watch.clipped(held, limit, before, where, original)
+                    return result
+                return clip
+
+            original = getattr(clip_grad, name)
+            wrapped = make(original)
+            for owner in (clip_grad, torch.nn.utils):
+                setattr(owner, name, wrapped)
+                self.undo.append((owner, name, original))
+
+    def _schedulers(self) -> None:
+        import torch.optim.lr_scheduler as schedulers
+
+        watch, heard = self.watch, self.heard
+
+        def make(original):
+            @functools.wraps(original)
+            def step(self, *args, **kwargs):
+                result = original(self, *args, **kwargs)
+                if heard():
+                    watch.scheduled(self, place.here(2))
+                return result
+            return step
+
+        for thing in list(vars(schedulers).values()):
+            if isinstance(thing, type) and "step" in vars(thing) and hasattr(thing, "state_dict"):
+                self._replace(thing, "step", make)
+
+    def _scaler(self) -> None:
+        from torch.amp import GradScaler
+
+        watch, heard = self.watch, self.heard
+
+        def make(name):
+            def wrap(original):
+                @functools.wraps(original)
+                def method(self, *args, **kwargs):
+                    if not heard():
+                        return original(self, *args, **kwargs)
+                    result = original(self, *args, **kwargs)
+                    watch.scaler_call(name, self, args, result, place.here(2))
+                    return result
+                return method
+            return wrap
+
+        for name in ("scale", "unscale_", "update"):
+            self._replace(GradScaler, name, make(name))
+
+    def _compile(self) -> None:
+        watch, heard = self.watch, self.heard
+
+        def make(original):
+            @functools.wraps(original)
+            def compile(model=None, *args, **kwargs):
+                if model is None:  # used as @torch.compile(options)
+                    return lambda function: compile(function, *args, **kwargs)
+                compiled = original(model, *args, **kwargs)
+                if isinstance(model, torch.nn.Module) or not heard():
+                    return compiled
+
+                @functools.wraps(model)
+                def opaque(*inner, **named):
+                    if not heard():
+                        return compiled(*inner, **named)
+                    return watch.compiled_call(model, compiled, inner, named)
+                return opaque
+            return compile
+
+        self._replace(torch, "compile", make)

@@ -1,0 +1,73 @@
+"""Names for what a script made: modules and parameters as the user would write them."""
+
+import gc
+
+import torch
+
+from whyloss.sources import place
+
+
+def owners() -> list[torch.nn.Module]:
+    """The outermost modules that own parameters: no other module holds them as a child."""
+    modules = [thing for thing in gc.get_objects() if _is_module(thing)]
+    children = {id(child) for module in modules for child in module.__dict__.get("_modules", {}).values() if child is not None}
+    return [m for m in modules if id(m) not in children and _has_parameters(m) and not _ours(m)]
+
+
+def _is_module(thing) -> bool:
+    try:
+        return issubclass(type(thing), torch.nn.Module) and "_modules" in vars(thing)
+    except Exception:  # objects with hostile __class__ or __getattr__ live in every process
+        return False
+
+
+def _has_parameters(module) -> bool:
+    try:
+        return next(module.parameters(), None) is not None
+    except Exception:
+        return False
+
+
+def _ours(module) -> bool:
+    return getattr(module, "_whyloss_copy", False)
+
+
+def variable_names(objects: dict[int, object]) -> dict[int, str]:
+    """id -> the name a user variable (or self.attribute) has for the object, searched from the innermost user frame out."""
+    found: dict[int, str] = {}
+    for frame in place.user_frames(2):
+        for scope in (frame.f_locals, frame.f_globals):
+            for name, value in list(scope.items()):
+                if id(value) in objects and not name.startswith("_"):
+                    found.setdefault(id(value), name)
+                holder = getattr(value, "__dict__", None) if name == "self" or not isinstance(value, torch.nn.Module) else None
+                if isinstance(holder, dict) and type(value).__module__ not in ("builtins", "torch") and not isinstance(value, type(gc)):
+                    for attribute, inner in list(holder.items()):
+                        if id(inner) in objects:
+                            found.setdefault(id(inner), attribute)
+                if isinstance(value, (list, tuple)) and len(value) < 100:
+                    for at, inner in enumerate(value):
+                        if id(inner) in objects:
+                            found.setdefault(id(inner), f"{name}[{at}]")
+                elif isinstance(value, dict) and len(value) < 100 and not name.startswith("_"):
+                    for key, inner in list(value.items()):
+                        if id(inner) in objects:
+                            found.setdefault(id(inner), f"{name}[{key!r}]")
+    return found
+
+
+def unregistered(module: torch.nn.Module, wanted: set[int]) -> dict[int, str]:
+    """id -> "attribute[2]" for modules that sit in plain lists, tuples or dicts of `module` or its children."""
+    found: dict[int, str] = {}
+    for prefix, part in module.named_modules():
+        for attribute, value in list(vars(part).items()):
+            if attribute.startswith("_"):
+                continue
+            items = enumerate(value) if isinstance(value, (list, tuple)) else value.items() if isinstance(value, dict) else ()
+            for key, inner in items:
+                if _is_module(inner) and any(id(m) in wanted for m in inner.modules()):
+                    label = f"{prefix}.{attribute}" if prefix else attribute
+                    for inner_name, m in inner.named_modules():
+                        if id(m) in wanted:
+                            found.setdefault(id(m), f"{label}[{key!r}]" + (f".{inner_name}" if inner_name else ""))
+    return found

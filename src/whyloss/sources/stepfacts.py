@@ -1,0 +1,206 @@
+"""Facts of one traced step, read off its operations just before backward runs."""
+
+import math
+
+import torch
+
+from whyloss.sources import meters
+from whyloss.sources.lossfunctions import CLASS_LOSSES, LossCall, read_call
+
+VIEWS = {"view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "t", "T", "contiguous", "float",
+         "to", "__getitem__", "mT", "movedim", "expand", "expand_as", "type_as", "double", "clone", "chunk", "split", "unbind"}
+STEP_FUNCTIONS = {"round", "floor", "ceil", "sign", "trunc", "heaviside", "sgn", "round_", "sign_"}
+_BINARY = {"add", "sub", "mul", "div", "__add__", "__sub__", "__mul__", "__truediv__", "__radd__", "__rsub__", "__rmul__",
+           "__rtruediv__", "rsub", "pow", "__pow__", "subtract", "multiply", "divide", "true_divide", "maximum", "minimum", "where"}
+_NORMALISERS = {"softmax": "softmax", "sigmoid": "sigmoid", "log_softmax": "log_softmax", "relu": "relu", "tanh": "tanh"}
+
+
+def of_step(watch, window, loss, reached, where) -> None:
+    """Everything a check may want to know of this step."""
+    ancestors = _ancestors(window, loss)
+    ids = {id(leaf) for leaf in reached}
+    watch.ever_reached.update(ids)
+    for at in sorted(ancestors):
+        step = window.trace[at]
+        _cut(watch, window, step)
+        _broadcast(watch, window, step)
+    _exits(watch, window, ancestors)
+    for at, step in enumerate(window.trace):
+        call = read_call(step.name, step.args, step.kwargs)
+        if call is not None:
+            _loss_call(watch, window, step, call, at in ancestors)
+    _normaliser(watch, window, ancestors)
+    _roots(watch, window, ancestors, ids, loss)
+    _inputs(watch, window)
+
+
+def _ancestors(window, loss) -> set[int]:
+    """Indexes of the traced operations that the loss's value depends on."""
+    start = window.index.get(id(loss))
+    found: set[int] = set()
+    stack = [start] if start is not None else []
+    while stack:
+        maker = window.meta[stack.pop()].maker
+        if maker >= 0 and maker not in found:
+            found.add(maker)
+            stack.extend(window.trace[maker].inputs)
+    return found
+
+
+def _cut(watch, window, step) -> None:
+    """An operation on the way to the loss whose inputs want a gradient and whose output has none."""
+    wants = [window.meta[i].wants_grad for i in step.inputs]
+    outputs = [window.meta[o] for o in step.outputs]
+    if not any(wants) or not outputs:
+        return
+    if not any(o.wants_grad for o in outputs):
+        watch.observe("cut", {"operation": step.name, "module": step.module, "grad_enabled": step.grad_enabled,
+                              "shape": list(outputs[0].shape), "root": watch.root_label(window)}, step.place or "?")
+    elif step.name in STEP_FUNCTIONS:
+        watch.observe("step_function", {"operation": step.name, "module": step.module}, step.place or "?")
+
+
+def _exits(watch, window, ancestors) -> None:
+    """Numbers taken out of torch from tensors that carry a gradient, inside the model or before the loss."""
+    for step in window.trace:
+        if step.outputs or not step.inputs or not window.meta[step.inputs[0]].wants_grad:
+            continue
+        if window.meta[step.inputs[0]].leaf:
+            continue
+        watch.observe("left_torch", {"operation": step.name, "module": step.module}, step.place or "?")
+
+
+def _broadcast(watch, window, step) -> None:
+    if step.name not in _BINARY or len(step.inputs) < 2 or not step.outputs:
+        return
+    first, second = window.meta[step.inputs[0]], window.meta[step.inputs[1]]
+    out = window.meta[step.outputs[0]]
+    big, one, two = math.prod(out.shape), math.prod(first.shape), math.prod(second.shape)
+    if big > one and big > two and min(one, two) > 1 and first.wants_grad != second.wants_grad:
+        watch.observe("broadcast", {"operation": step.name, "module": step.module, "shapes": [list(first.shape), list(second.shape)],
+                                    "result": list(out.shape)}, step.place or "?")
+
+
+def producer(window, tensor_index: int) -> tuple[str, str, str | None, object]:
+    """(operation, module, place, step) that made a tensor, looking through views and casts."""
+    for _ in range(12):
+        maker = window.meta[tensor_index].maker
+        if maker < 0:
+            return "input", "", None, None
+        step = window.trace[maker]
+        if step.name not in VIEWS or not step.inputs:
+            return step.name, step.module, step.place, step
+        tensor_index = step.inputs[0]
+    return "?", "", None, None
+
+
+def _loss_call(watch, window, step, call: LossCall, counts: bool) -> None:
+    at = window.index.get(id(call.prediction))
+    made, module, made_at, made_by = producer(window, at) if at is not None else ("?", "", None, None)
+    prediction = call.prediction.detach().float()
+    row = {"function": call.name, "reduction": call.reduction, "module": step.module, "counts": counts,
+           "shape": list(prediction.shape), "target_shape": list(call.target.shape) if call.target is not None else None,
+           "target_dtype": str(call.target.dtype).replace("torch.", "") if call.target is not None else None,
+           "producer": made.rstrip("_"), "producer_module": module, "producer_place": made_at,
+           "ignore_index": call.ignore_index, "smoothing": call.smoothing, "weighted": call.weight is not None,
+           "value": float(step.result.detach().float().mean()) if isinstance(step.result, torch.Tensor) else None,
+           "min": float(prediction.min()), "max": float(prediction.max()), "std": float(prediction.std()) if prediction.numel() > 1 else 0.0}
+    if made_by is not None and made.rstrip("_") in ("softmax", "log_softmax"):
+        row["producer_dim"] = made_by.kwargs.get("dim", made_by.args[1] if len(made_by.args) > 1 else None)
+        row["producer_shape"] = list(window.meta[made_by.inputs[0]].shape)
+    if prediction.dim() >= 2 and prediction.shape[0] > 1:
+        total = float(prediction.var()) + 1e-30
+        row["between_samples"] = float(prediction.var(0).mean()) / total
+        sums = prediction.sum(1)
+        row["row_sum_error"] = float((sums - 1).abs().max())
+        row["exp_row_sum_error"] = float((prediction.clamp(max=30).exp().sum(1) - 1).abs().max())
+    elif prediction.dim() == 1 and prediction.numel() > 1:
+        row["between_samples"] = float(prediction.var())
+    row.update(_target(call, prediction))
+    watch.observe("loss_call", row, step.place or "?")
+    for quantity in ("label_entropy", "chance", "accuracy"):
+        if counts and quantity in row:
+            watch.observe(quantity, row[quantity])
+
+
+def _target(call: LossCall, prediction: torch.Tensor) -> dict:
+    if call.target is None or not call.target.numel():
+        return {}
+    target = call.target.detach()
+    row = {"target_min": float(target.min()), "target_max": float(target.max()),
+           "target_std": float(target.float().std()) if target.numel() > 1 else 0.0, "target_mean": float(target.float().mean()),
+           "target_non_finite": int((~torch.isfinite(target.float())).sum())}
+    if call.name in CLASS_LOSSES and not target.is_floating_point() and prediction.dim() >= 2:
+        kept = target[target != call.ignore_index] if call.ignore_index is not None else target
+        row["classes"], row["chance"] = prediction.shape[1], math.log(max(prediction.shape[1], 1))
+        row["ignored_share"] = 1 - kept.numel() / target.numel()
+        if kept.numel():
+            row["label_entropy"], row["labels_seen"] = meters.entropy(kept), int(kept.unique().numel())
+        guess = prediction.argmax(1)
+        if guess.shape == target.shape:
+            row["accuracy"] = float((guess == target).float().mean())
+    elif call.name.startswith("binary_cross_entropy"):
+        share = min(max(float(target.float().mean()), 0.0), 1.0)
+        row["label_entropy"] = -sum(p * math.log(p) for p in (share, 1 - share) if 0 < p < 1)
+        row["chance"] = math.log(2)
+        if target.shape == prediction.shape:
+            edge = 0.5 if call.name == "binary_cross_entropy" else 0.0
+            row["accuracy"] = float(((prediction > edge) == (target > 0.5)).float().mean())
+    return row
+
+
+def _normaliser(watch, window, ancestors) -> None:
+    """softmax and log_softmax calls on the way to the loss: over which axis."""
+    for at in sorted(ancestors):
+        step = window.trace[at]
+        if step.name in ("softmax", "log_softmax") and step.inputs:
+            dim = step.kwargs.get("dim", step.args[1] if len(step.args) > 1 else None)
+            shape = list(window.meta[step.inputs[0]].shape)
+            if dim is None:
+                dim = 0 if len(shape) in (0, 1, 3) else 1
+            watch.observe("normalised_over", {"function": step.name, "dim": dim, "shape": shape, "module": step.module}, step.place or "?")
+
+
+def _roots(watch, window, ancestors, reached_ids, loss) -> None:
+    """Does the loss depend on what each root module returned, and are its parameters reached?"""
+    for module, inputs, outputs, where in window.calls:
+        makers = {window.meta[window.index[id(t)]].maker for t in outputs if id(t) in window.index}
+        inputs_wanted = [window.index[id(t)] for t in outputs if id(t) in window.index]
+        used = any(m in ancestors for m in makers) or any(i in _used_tensors(window, ancestors, loss) for i in inputs_wanted)
+        parameters = [p for p in module.parameters()]
+        watch.observe("root", {"module": type(module).__name__, "outputs_used": used, "training": bool(module.training),
+                               "parameters": len(parameters), "trainable": sum(p.requires_grad for p in parameters),
+                               "reached": sum(id(p) in reached_ids for p in parameters),
+                               "output_wants_grad": any(t.requires_grad for t in outputs)}, where or "?")
+    for parameter in list(watch.gradients.parameters.values()) + [p for m, *_ in window.calls for p in m.parameters()]:
+        watch.gradients.parameters.setdefault(id(parameter), parameter)
+    for parameter in watch.gradients.parameters.values():
+        watch.observe("reached", int(id(parameter) in reached_ids), watch.name(parameter))
+
+
+def _used_tensors(window, ancestors, loss) -> set[int]:
+    used = {window.index.get(id(loss), -1)}
+    for at in ancestors:
+        used.update(window.trace[at].inputs)
+    return used
+
+
+def _inputs(watch, window) -> None:
+    """The batch as the model got it: scale, constancy, fingerprints."""
+    if not window.calls:
+        return
+    module, inputs, _, where = window.calls[0]
+    tensor = next((t for t in inputs if t.numel() and t.dim() >= 1), None)
+    if tensor is None:
+        return
+    values = tensor.detach().float()
+    bad = int((~torch.isfinite(values)).sum())
+    row = {"shape": list(tensor.shape), "dtype": str(tensor.dtype).replace("torch.", ""), "non_finite": bad,
+           "min": float(values.min()), "max": float(values.max()), "mean": float(values.mean()),
+           "std": float(values.std()) if values.numel() > 1 else 0.0, "floating": tensor.is_floating_point()}
+    if values.dim() >= 2 and values.shape[0] > 1:
+        row["between_samples"] = float(values.reshape(values.shape[0], -1).std(0).mean())
+        if values.shape[0] <= 512:
+            row["distinct_rows"] = len({bytes(r) for r in map(lambda r: r.numpy().tobytes(), values.reshape(values.shape[0], -1).cpu())})
+    watch.observe("input", row, where or "?")
+    watch.evaluation.training_batch(tensor)

@@ -1,0 +1,404 @@
+"""Watches one training in this process: hears the loop's calls, captures the first steps, writes observations.
+
+An error of ours never reaches the user's loop: it is recorded and switches the watching off.
+"""
+
+import contextlib
+import math
+import time
+
+import torch
+
+from whyloss.evidence import Evidence
+from whyloss.observation import Run
+from whyloss.sources import facts, meters, names, nonfinite, place
+from whyloss.sources.evaluation import Evaluation
+from whyloss.sources.gradients import Gradients
+from whyloss.sources.layers import Layers
+from whyloss.sources.loop import Patches
+from whyloss.sources.program import TAPES, Event, Program
+from whyloss.sources.recorder import Recorder, Window, finish
+
+RECORD_SECONDS = 30.0   # after so long, only sampled steps are recorded
+TRACED = 24             # the first so many steps are traced operation by operation
+
+
+class Watch:
+    """One watch. start() puts it on, stop() takes it off and completes the evidence."""
+
+    def __init__(self, *, steps: int | None = None):
+        self.evidence = Evidence()
+        self.evidence.add_run(Run("main", "watched"))
+        self.program = Program()
+        self.recorder = Recorder()
+        self.recorder.on_operation = self._operation
+        self.gradients = Gradients(self)
+        self.layers = Layers(self)
+        self.evaluation = Evaluation(self)
+        self.patches = Patches(self)
+        self.limit = steps
+        self.awake = False
+        self.clock = 0            # training iterations so far: the step of every observation
+        self.window_count = 0     # backward passes so far
+        self.step_count = 0       # optimizer steps so far
+        self.stepped_since_backward = True
+        self.early = False        # record from the end of the last backward: loops without modules
+        self.began: float | None = None
+        self.first_value: float | None = None
+        self.optimizers: dict[int, torch.optim.Optimizer] = {}
+        self.optimizer_places: dict[int, str | None] = {}
+        self.root_names: dict[int, dict[int, str]] = {}
+        self.counts: dict[tuple[str, str | None], int] = {}
+        self.errors: list[str] = []
+        self.next_trace = TRACED
+        self.first_non_finite: dict | None = None
+        self.last_tape = None
+        self.named = False
+        self.ever_reached: set[int] = set()
+        self.tops: dict = {}
+        self.live_tops: dict = {}
+        self.unregistered: dict = {}
+        self.last_window = self.last_loss = None
+
+    # ------------------------------------------------------------------ life
+    def start(self) -> "Watch":
+        self.patches.install()
+        self.awake = True
+        return self
+
+    def stop(self) -> None:
+        """Take everything off and write what is known only at the end."""
+        if not self.awake:
+            return
+        self.awake = False
+        self.recorder.window = None
+        self.recorder.remove()
+        self.patches.remove()
+        with self._guard():
+            self.evaluation.phase_over()
+            facts.at_the_end(self)
+
+    @contextlib.contextmanager
+    def quiet(self):
+        """Nothing inside is recorded."""
+        self.recorder.paused += 1
+        try:
+            yield
+        finally:
+            self.recorder.paused -= 1
+
+    @contextlib.contextmanager
+    def _guard(self):
+        """Our own errors: recorded, watching switched off, the training goes on."""
+        self.recorder.paused += 1
+        try:
+            yield
+        except Exception as error:
+            self.errors.append(f"{type(error).__name__}: {error} ({_where(error)})")
+            self.awake = False
+            self.recorder.window = None
+        finally:
+            self.recorder.paused -= 1
+
+    def _event(self, kind: str, where: str | None, key: int = 0, **data) -> None:
+        self.counts[(kind, where)] = self.counts.get((kind, where), 0) + 1
+        self.program.log(Event(kind, where, self.window_count, key, data))
+
+    def observe(self, quantity: str, value, subject: str = "run", step: int | None = None) -> None:
+        self.evidence.add(quantity, value, subject=subject, step=self.clock if step is None else step)
+
+    # ------------------------------------------------------------------ modules
+    def module_call(self, module, original, args, kwargs):
+        recorder = self.recorder
+        if recorder.paused:
+            return original(module, *args, **kwargs)
+        if recorder.depth:
+            return self._inner_call(module, original, args, kwargs)
+        if next(module.parameters(), None) is None and not getattr(module, "_buffers", None):
+            return original(module, *args, **kwargs)  # a loss or an activation: its operations are recorded themselves
+        return self._root_call(module, original, args, kwargs)
+
+    def _root_call(self, module, original, args, kwargs):
+        recorder, bare, compiled = self.recorder, *unwrapped(module)
+        stored = where = window = None
+        with self._guard():
+            where = place.here(3)
+            evaluation = not torch.is_grad_enabled()
+            window = self._window_for(evaluation, bare)
+            if window is not None:
+                self.root_names.setdefault(id(bare), {id(m): n for n, m in bare.named_modules()})
+                if not evaluation or not window.evaluation:
+                    self.program.know_module(bare)
+                if window.evaluation:
+                    self.evaluation.batch_begins(window, bare, args, kwargs)
+                elif window.taped:
+                    stored = recorder.root_call(window, bare, id(bare), args, kwargs)
+        recorder.depth, recorder.path = 1, [("", bare)]
+        try:
+            if compiled:
+                recorder.remove()
+            result = original(module, *args, **kwargs)
+        finally:
+            recorder.depth, recorder.path = 0, []
+            if compiled and recorder.window is not None and self.awake:
+                recorder.install()
+        if window is not None and self.awake:
+            with self._guard():
+                if compiled:
+                    self.observe("opaque", type(bare).__name__)
+                if stored is not None and window.taped:
+                    recorder.root_done(window, bare, id(bare), stored, result, where)
+                self.layers.root_called(window, bare, args, kwargs, result, where)
+                if window.evaluation:
+                    self.evaluation.batch_output(window, bare, result, where)
+        return result
+
+    def _inner_call(self, module, original, args, kwargs):
+        recorder, window = self.recorder, self.recorder.window
+        root = recorder.path[0][1]
+        name = self.root_names.get(id(root), {}).get(id(module))
+        if name is None:
+            name = f"{recorder.path[-1][0]}<{type(module).__name__}>"
+        recorder.path.append((name, module))
+        try:
+            result = original(module, *args, **kwargs)
+        finally:
+            recorder.path.pop()
+        if window is not None and window.traced and not window.evaluation and self.awake:
+            with self._guard():
+                self.layers.module_called(window, name, module, args, result)
+        return result
+
+    def _window_for(self, evaluation: bool, module) -> Window | None:
+        """The window this root call belongs to, opened if none is open."""
+        recorder = self.recorder
+        window = recorder.window
+        if window is not None and window.evaluation and not evaluation:
+            self.evaluation.phase_over()
+            window = recorder.window = None
+        if window is None:
+            window = self._open(evaluation)
+        return window
+
+    def _open(self, evaluation: bool = False) -> Window | None:
+        at = self.window_count
+        late = self.began is not None and time.monotonic() - self.began > RECORD_SECONDS
+        traced = at < TRACED or at >= self.next_trace
+        if evaluation:
+            window = Window(taped=False, traced=True, evaluation=True, step=self.clock)
+        elif late and not traced and at >= TAPES:
+            self.recorder.window = None
+            self.recorder.remove()
+            return None
+        else:
+            window = Window(taped=True, traced=traced, evaluation=False, step=self.clock)
+        self.recorder.window = window
+        self.recorder.install()
+        return window
+
+    def function_apply(self, cls, original, args, kwargs):
+        """A custom autograd function: one node on the tape."""
+        recorder, window = self.recorder, self.recorder.window
+        if window is None or recorder.paused or recorder.depth and not window.traced:
+            return original(cls, *args, **kwargs)
+        with self.quiet():
+            stored = None
+            if not recorder.depth and window.taped:
+                stored = recorder.root_call(window, None, 0, args, kwargs)
+            inputs = [window.seen(t) for t in facts.tensors_in((args, kwargs))] if window.traced else []
+            result = original(cls, *args, **kwargs)
+            if stored is not None and window.taped:
+                recorder._tape(window, cls.apply, cls.__name__, stored, result, place.here(3))
+            if window.traced:
+                recorder._trace(window, f"{cls.__name__}.apply", place.here(3), inputs, [], args, kwargs, result)
+        return result
+
+    def compiled_call(self, function, compiled, args, kwargs):
+        """A torch.compile'd function: opaque while it runs, replayed through the plain function."""
+        recorder, window = self.recorder, self.recorder.window
+        recorder.remove()
+        try:
+            result = compiled(*args, **kwargs)
+        finally:
+            if window is not None and recorder.window is not None and self.awake:
+                recorder.install()
+        return result
+
+    # ------------------------------------------------------------------ operations
+    def _operation(self, window: Window, step) -> None:
+        if window.evaluation:
+            self.evaluation.operation(window, step)
+        else:
+            self.layers.operation(window, step)
+
+    # ------------------------------------------------------------------ backward
+    def before_backward(self, tensors, grad_tensors, where, retain_graph) -> None:
+        with self._guard():
+            loss = tensors if isinstance(tensors, torch.Tensor) else tuple(tensors)[0]
+            if self.began is None:
+                self.began = time.monotonic()
+            window = self.recorder.window
+            if window is not None and window.evaluation:
+                self.evaluation.phase_over()
+                window = self.recorder.window = None
+            value, scale = self._loss_value(window, loss)
+            reached = self.gradients.before_backward(loss, where)
+            if not self.named:
+                self._name_everything(reached)
+            tape = None
+            if window is None or not window.roots and not window.nodes:
+                self.early = True
+            if window is not None:
+                tape = finish(window, loss, where, value)
+                tape.scale = scale
+                if tape.reason and "before the recording began" in tape.reason:
+                    self.early = True
+                tape.gradient = None if grad_tensors is None else grad_tensors
+                if self.window_count < TAPES:
+                    self.program.keep(self.window_count, tape)
+                if window.traced:
+                    facts.of_step(self, window, loss, reached, where)
+                    if self.window_count >= self.next_trace:
+                        self.next_trace = self.window_count + max(1, self.window_count // 20)
+            self.last_tape = tape
+            self.observe("loss", value, where or "backward")
+            self.observe("backward", {"retain_graph": bool(retain_graph)}, where or "backward")
+            if not math.isfinite(value) and self.first_non_finite is None:
+                self.first_non_finite = nonfinite.found_in_forward(self, tape, value, where)
+            self.last_window, self.last_loss = window, loss
+            # the mode stays on the stack: loss.backward() runs inside its handler, where torch has taken it off already
+            self.recorder.window = None
+
+    def _loss_value(self, window, loss) -> tuple[float, float]:
+        value = float(loss.detach().sum()) if loss.numel() else math.nan
+        scale = 1.0
+        if window is not None and window.scaled is not None and window.scaled[0] is loss:
+            scale = window.scaled[1] or 1.0
+        return value / scale, scale
+
+    def after_backward(self, where) -> None:
+        with self._guard():
+            self._event("backward", where, data_window=self.window_count)
+            self.gradients.after_backward(self.last_window, where)
+            self.last_window = self.last_loss = None
+            self.window_count += 1
+            if not self.stepped_since_backward:
+                self.clock += 1  # no optimizer steps between: backward passes are the iterations
+            self.stepped_since_backward = False
+            if self.early:
+                self._open()
+
+    def functional_grad(self, outputs, inputs, where) -> None:
+        with self._guard():
+            self._event("autograd.grad", where)
+
+    def _name_everything(self, reached) -> None:
+        """Names of modules and parameters, once, at the first backward; masters of leaves and optimizers too."""
+        self.named = True
+        facts.name_everything(self, reached)
+        for leaf in reached:
+            self.program.know_leaf(leaf)
+        for optimizer in list(self.optimizers.values()):
+            self.program.know_optimizer(optimizer)
+
+    def root_label(self, window) -> str:
+        return type(window.calls[0][0]).__name__ if window.calls else ""
+
+    def name(self, parameter: torch.Tensor) -> str:
+        known = self.program.names.get(id(parameter))
+        if known is None:
+            known = self.program.names[id(parameter)] = facts.name_late(self, parameter)
+        return known
+
+    # ------------------------------------------------------------------ optimizers and the rest of the loop
+    def optimizer_made(self, optimizer, where) -> None:
+        self.optimizers[id(optimizer)] = optimizer
+        self.optimizer_places[id(optimizer)] = where
+        if self.named:
+            with self._guard():
+                self.program.know_optimizer(optimizer)
+
+    def before_step(self, optimizer, where, closure) -> None:
+        with self._guard():
+            self.optimizers.setdefault(id(optimizer), optimizer)
+            self.program.know_optimizer(optimizer)
+            settings = [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
+            self._event("step", where, id(optimizer), settings=[dict(s) for s in settings], closure=closure)
+            self.gradients.before_step(optimizer, where, closure)
+            for at, group in enumerate(settings):
+                if isinstance(group.get("lr"), (int, float, torch.Tensor)):
+                    self.observe("learning_rate", float(group["lr"]), facts.group_name(self, optimizer, at))
+        if not closure:
+            self.recorder.paused += 1
+            self._paused_for_step = True
+
+    def after_step(self, optimizer, where) -> None:
+        if getattr(self, "_paused_for_step", False):
+            self.recorder.paused -= 1
+            self._paused_for_step = False
+        with self._guard():
+            self.gradients.after_step(optimizer, where)
+            self.step_count += 1
+            self.clock += 1
+            self.stepped_since_backward = True
+        if self.limit is not None and self.step_count >= self.limit:
+            raise SystemExit(0)
+
+    def cleared(self, parameters, where, key) -> None:
+        with self._guard():
+            self._event("zero", where, key[1], parameters=[id(p) for p in parameters])
+            self.gradients.cleared(parameters, where)
+
+    def gradient_norm(self, parameters) -> float:
+        with self.quiet():
+            grads = [p.grad for p in parameters if p.grad is not None]
+            return math.sqrt(sum(meters.norm(g) ** 2 for g in grads)) if grads else 0.0
+
+    def clipped(self, parameters, limit, before, where, function) -> None:
+        with self._guard():
+            after = self.gradient_norm(parameters)
+            self._event("clip", where, 0, function=function, limit=float(limit), parameters=[id(p) for p in parameters])
+            self.observe("clip", {"limit": float(limit), "before": before, "after": after,
+                                  "scale": self.gradients.scale_now()}, where or "clip")
+            self.gradients.clipped = True
+
+    def scheduled(self, scheduler, where) -> None:
+        with self._guard():
+            optimizer = getattr(scheduler, "optimizer", None)
+            self._event("schedule", where, id(optimizer))
+            lr = [float(g["lr"]) for g in optimizer.param_groups] if optimizer is not None else []
+            self.observe("schedule", {"kind": type(scheduler).__name__, "lr": lr, "steps_done": self.step_count}, where or "scheduler")
+
+    def scaler_call(self, name, scaler, args, result, where) -> None:
+        with self._guard():
+            if name == "scale" and isinstance(result, torch.Tensor) and self.recorder.window is not None:
+                self.recorder.window.scaled = (result, float(scaler.get_scale()))
+            elif name == "unscale_":
+                self._event("unscale", where, id(args[0]) if args else 0)
+                self.gradients.unscaled = True
+            self.gradients.scaler = scaler
+
+    def mode_switch(self, module, mode, where) -> None:
+        if not self.recorder.paused and where is not None:
+            self._event("train" if mode else "eval", where, id(module))
+
+
+def unwrapped(module) -> tuple[torch.nn.Module, bool]:
+    """(the module itself, whether it runs compiled), looking through DDP, DataParallel and torch.compile wrappers."""
+    compiled = False
+    for _ in range(4):
+        kind = type(module).__name__
+        if kind == "OptimizedModule":
+            module, compiled = module._orig_mod, True
+        elif kind in ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel"):
+            module = module.module
+        else:
+            break
+    return module, compiled or getattr(module, "_compiled_call_impl", None) is not None
+
+
+def _where(error: BaseException) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno}" if trace else "?"
