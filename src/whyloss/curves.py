@@ -1,32 +1,24 @@
-"""What the shape of a logged loss says: one label per curve, one for a train and validation pair, and how sure.
+"""What the shape of a logged loss says: one label per curve, one for a train and validation pair. A label is a symptom, never a cause.
 
-A label is a symptom, never a cause. "Flat" and "levelled off" are claims too: they need numbers tight enough to rule a real
-fall out, else the answer is `too-short-to-tell`. Levels are medians; noise comes from second differences (blind to trends),
-widened for correlated (smoothed) logs. Rules and measured errors: research note "methods", section 1. Sizes are shares of
-`scale`: what the loss could still lose at the start, max(first, baseline) - floor.
+"Flat" and "levelled off" are claims: where the noise cannot rule a real fall out, the answer is `too-short-to-tell`. Sizes are shares of `scale`,
+what the loss could lose at the start: max(first, baseline) - floor. Rules and errors: research note "methods", section 1.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from math import exp, inf, log, nan, sqrt
+from math import exp, hypot, inf, log, nan, sqrt
 
 import numpy as np
 
 FLAT_DROP = 0.012     # a fall smaller than this share of scale is no fall (methods 1.3, rule 8)
 SLOW_DROP = 0.08      # less than this in the whole run: not learning in any useful sense (rule 8)
 RULED_OUT = 0.12      # "flat" is only said when a fall of this share of scale is excluded by 2 standard errors
-LOW, LOW_GUESSED = 0.2, 1 / 3   # low level as share of scale: floor known (1.5); floor unknown, so the doubt is the curve's
-FALLEN = "healthy", "still-improving", "plateau-low", "plateau-high", "converged"
+LOW, LOW_GUESSED = 0.2, 1 / 3    # low level as share of scale: floor known (1.5); floor unknown, so the doubt is the curve's
 
 
 @dataclass(frozen=True)
 class CurveReading:
-    """What one curve says. Levels and noise in loss units, NaN where there is too little; confidence 0..1.
-
-    also        further true labels: a very slow fall is `still-improving`, also `flat-from-start`
-    turning_step, first_bad_step    where it levelled off or began to rise; the first non-finite value, blow-up or spike
-    segments, events    (first step, last step, "falling", "flat", ... or "run: label" of another run); steps of the spikes
-    """
+    """What one curve says. Levels and noise in loss units, NaN where there is too little; confidence 0..1. also: further true labels (a very slow
+    fall is `still-improving`, also `flat-from-start`); segments: (first step, last step, "falling", "flat", ... or "run: label"); events: spikes."""
 
     label: str
     also: tuple[str, ...] = ()
@@ -50,73 +42,66 @@ def read_curve(steps, values, *, baseline=None, floor=None, learning_rate=None, 
     readings = [_read_run(x, y, lr, baseline, floor, smoothed_window) for x, y, lr in runs]
     chosen = max((i for i, run in enumerate(runs) if run[1].size >= 20), default=len(runs) - 1)
     others = tuple((int(run[0][0]), int(run[0][-1]), f"run: {r.label}") for run, r in zip(runs, readings) if r is not readings[chosen])
-    tail = f"; run {chosen + 1} of {len(runs)} in this log" if others else ""
-    return replace(readings[chosen], segments=others + readings[chosen].segments, detail=readings[chosen].detail + tail)
+    detail = readings[chosen].detail + f"; run {chosen + 1} of {len(runs)} in this log" * bool(others)
+    return replace(readings[chosen], segments=others + readings[chosen].segments, detail=detail)
 
 
 def read_pair(train_steps, train, val_steps, val, *, baseline=None, floor=None) -> CurveReading:
     """Label of training and validation together; numbers and steps are the validation's unless training is at fault."""
     fit, check = (read_curve(x, y, baseline=baseline, floor=floor) for x, y in ((train_steps, train), (val_steps, val)))
-    if fit.label in ("non-finite", "not-a-loss-curve", "diverged", "oscillating") or "flat" in fit.label + "".join(fit.also):
-        return replace(fit, detail=f"training: {fit.detail}")
-    runs = _runs(val_steps, val, None)
-    if not runs or runs[-1][1].size < 5 or check.label in ("non-finite", "not-a-loss-curve"):
-        short = {} if check.label == "non-finite" else {"label": "too-short-to-tell", "also": (), "confidence": 0.0}
-        return replace(check, detail=f"validation: {check.detail}", **short if check.label != "not-a-loss-curve" else {})
-    x, y = runs[-1][:2]
-    rise = _rise_after_best(x, y)
-    if rise and _falls_after(*_runs(train_steps, train, None)[-1][:2], x[rise[0]]):
-        turn, best, last = int(x[rise[0]]), *rise[1:3]
-        return replace(check, label="overfitting", also=(), turning_step=turn, first_bad_step=None, best=best, last=last, confidence=rise[3],
-                       detail=f"validation rose from {best:.4g} at step {turn} to {last:.4g} while training fell to {fit.last:.4g}",
-                       segments=((int(x[0]), turn, "falling"), (turn, int(x[-1]), "rising")), events=())
     gap = f"training {fit.first:.4g} to {fit.last:.4g}, validation {check.first:.4g} to {check.last:.4g}"
-    if check.label == "diverged":
-        return replace(check, detail=f"validation: {check.detail}; training {fit.last:.4g}")
+    runs, broken = _runs(val_steps, val, None), ("non-finite", "not-a-loss-curve")
+    if fit.label in broken + ("diverged", "oscillating") or "flat" in fit.label + "".join(fit.also):
+        return replace(fit, detail=f"training: {fit.detail}")
+    if check.label in broken or not runs or runs[-1][1].size < 5:
+        return replace(check, detail=f"validation: {check.detail}", **{} if check.label in broken else {"label": "too-short-to-tell", "also": ()})
+    rise, (begin, *_, end) = _rise_after_best(*runs[-1][:2], *_runs(train_steps, train, None)[-1][:2]), runs[-1][0].astype(int).tolist()
+    if rise:
+        turn, best, last, sure = rise
+        return replace(check, label="overfitting", also=(), turning_step=turn, first_bad_step=None, best=best, last=last, confidence=sure, events=(),
+                       segments=((begin, turn, "falling"), (turn, end, "rising")),
+                       detail=f"validation rose from {best:.4g} at step {turn} to {last:.4g} while training fell to {fit.last:.4g}")
     if fit.label == "plateau-high" and check.label in ("plateau-high", "too-short-to-tell") and check.last < fit.last + 0.25 * (fit.first - fit.last):
-        return replace(check, label="underfitting", also=("plateau-high",), turning_step=fit.turning_step, confidence=0.6 * fit.confidence,
-                       detail=f"both level off high: {gap}")
-    if "flat" in check.label or fit.label == "too-short-to-tell":
-        return replace(check, label=check.label if "flat" in check.label else fit.label, confidence=min(check.confidence, fit.confidence), detail=gap)
-    if fit.label == check.label == "still-improving":
-        return replace(check, detail=f"both still fall: {gap}")
-    also = tuple(sorted({fit.label, check.label} - {"healthy", "too-short-to-tell"}))
-    return replace(check, label="healthy", also=also, detail=f"no lasting rise of validation: {gap}", confidence=min(fit.confidence, max(check.confidence, 0.3)))
+        return replace(fit, label="underfitting", also=("plateau-high",), confidence=0.6 * fit.confidence, detail=f"both level off high: {gap}")
+    if "too-short-to-tell" == fit.label or "flat" in check.label or check.label == "diverged" or fit.label == check.label == "still-improving":
+        return replace(fit if fit.label == "too-short-to-tell" else check, detail=f"{gap}; validation: {check.detail}")
+    also, sure = tuple(sorted({fit.label, check.label} - {"healthy", "too-short-to-tell"})), min(fit.confidence, max(check.confidence, 0.3))
+    return replace(check, label="healthy", also=also, detail=f"no lasting rise of validation: {gap}", confidence=sure)
 
 
-def _rise_after_best(x, y):
-    """(index of the minimum, its level, last level, confidence) when validation truly rose since; the minimum of noise alone never counts."""
+def _rise_after_best(x, y, fit_x, fit_y):
+    """(step of the minimum, its level, last level, confidence) when validation truly rose while training fell; the minimum of noise never counts."""
     smooth = _running_median(y, max(1, y.size // 16) | 1)
     i, tail = int(np.argmin(smooth)), y[-max(2, min(y.size // 8, 200)):]
-    after = y[i:]
+    after, fit = y[i:], fit_y[np.searchsorted(fit_x, x[i]):]
     level, last = float(np.median(y[max(0, i - 1):i + 2])) if y.size >= 20 else float(smooth[i]), float(np.median(tail))
-    needed = max(0.05 * abs(level), 0.03 * (float(np.median(y[:3])) - level), 3.75 * max(_noise(y), _noise(after)) / sqrt(tail.size))
-    rises = after.size >= 4 and last - level > needed and _trend(*_thin(x[i:], after, 60))[1] > (2.0 if after.size <= 8 else 2.6)
-    return (i, level, last, _sure((last - level) / max(needed, 1e-300), after.size)) if rises else None
-
-
-def _falls_after(x, y, step):
-    y = y[np.searchsorted(x, step):]
-    k = max(2, y.size // 4)
-    return y.size >= 4 and float(np.median(y[:k]) - np.median(y[-k:])) > 1.5 * _noise(y) / sqrt(k)
+    needed = max(0.05 * abs(level), 0.03 * (float(y[:3].max()) - level), 3.75 * max(_noise(y), _noise(after)) / sqrt(tail.size), 1e-300)
+    if min(after.size, fit.size) >= 4 and last - level > needed and _trend(*_thin(x[i:], after, 60))[1] > (2.0 if after.size <= 8 else 2.6):
+        k = max(2, fit.size // 4)
+        falls = float(np.median(fit[:k]) - np.median(fit[-k:])) > 1.5 * _noise(fit) / sqrt(k)
+        return (int(x[i]), level, last, (1 - 0.5 * needed / (last - level)) * after.size / (after.size + 4)) if falls else None
 
 
 def _runs(steps, values, learning_rate):
     """[(steps, values, learning rates or None)]: sorted, one value per step, cut where a new run begins. None is a missing value, NaN is not."""
-    columns = [values if steps is None else steps, values] + ([] if learning_rate is None else [learning_rate])
+    columns = [range(len(values)) if steps is None else steps, values] + [learning_rate] * (learning_rate is not None)
     if len({len(c) for c in columns}) > 1:
         raise ValueError("steps, values and learning rates differ in number: " + ", ".join(str(len(c)) for c in columns))
     if not isinstance(values, np.ndarray) and any(v is None for v in values):
         columns = [[v for v, loss in zip(c, values) if loss is not None] for c in columns]
     table = np.column_stack([np.asarray(c, float).ravel() for c in columns])
-    if steps is None:
-        table[:, 0] = np.arange(len(table))
     table = table[np.isfinite(table[:, 0])]
     cuts = np.flatnonzero(np.diff(table[:, 0]) < 0) + 1
     pieces = np.split(table, cuts) if cuts.size <= 1000 else []
     if not pieces or min(map(len, pieces[:-1]), default=5) < 5:      # out of order, not restarted
         pieces = [table[np.argsort(table[:, 0], kind="stable")]]
-    return [_distinct(run) for run in _join(pieces)] if len(table) else []
+    runs = []
+    for run in _join(pieces) if len(table) else []:
+        kept = np.append(np.diff(run[:, 0]) > 0, True)      # the last value written for a step
+        if kept.sum() < len(run) / 2:                       # the step is an epoch number: count the values instead
+            run[:, 0], kept = np.arange(len(run)), slice(None)
+        runs.append((*np.ascontiguousarray(run[kept].T), None)[:3])
+    return runs
 
 
 def _join(pieces):
@@ -132,14 +117,6 @@ def _join(pieces):
         else:
             done, run = done + [run], [piece]
     return [np.concatenate(r) for r in done + [run]]
-
-
-def _distinct(table):
-    last = np.append(np.diff(table[:, 0]) > 0, True)
-    if last.sum() < len(table) / 2:     # the step is an epoch number: count the values instead
-        table[:, 0], last = np.arange(len(table)), slice(None)
-    x, y, *lr = np.ascontiguousarray(table[last].T)
-    return x, y, lr[0] if lr else None
 
 
 def _noise(y):
@@ -170,40 +147,28 @@ def _trend(x, y):
     return (float(np.median((y[j] - y[i]) / (x[j] - x[i]))), float((s - np.sign(s)) / sqrt(n * (n - 1) * (2 * n + 5) / 18))) if n > 1 else (0.0, 0.0)
 
 
-def _sure(margin, points):
-    """Confidence from how far the deciding number is past its threshold and from the independent points behind it."""
-    return float((0.98 - 0.48 * exp(-min(max(margin - 1, 0), 99))) * points / (points + 4))
-
-
-def _near(value, target, share):
-    return target is not None and abs(value - target) <= share * abs(target)
-
-
 def _named(value, baseline):
     """The number, with the guess among k classes that it is equal to, if any."""
     k = round(exp(value)) if 0.5 < value < 7 else 0
-    exact = k >= 2 and abs(value - log(k)) < 0.004 * value and (k <= 20 or k in (100, 1000) or _near(log(k), baseline, 0.001))
+    exact = k >= 2 and abs(value - log(k)) < 0.004 * value and (k <= 20 or k in (100, 1000) or abs(log(k) - (baseline or 0)) < 0.002)
     return f"{value:.4g} = ln {k}" if exact else f"{value:.4g}" + (f" (baseline {baseline:.4g})" if baseline is not None else "")
 
 
 def _read_run(x, y, lr, baseline, floor, window):
     good = np.isfinite(y)
-    if not good.all():
-        return _non_finite(x, y, good, _read_run(x[good], y[good], None if lr is None else lr[good], baseline, floor, window))
-    if y.size < 3:
-        return CurveReading("too-short-to-tell", detail=f"{y.size} values", first=float([*y, nan][0]), last=float([nan, *y][-1]))
-    curve = _Curve(x, y, lr, baseline, floor, window)
-    return next(filter(None, (rule(curve) for rule in _RULES)))
-
-
-def _non_finite(x, y, good, rest):
+    if good.all():
+        if y.size < 3 or y.size < 5 and np.ptp(y) > 0:
+            return CurveReading("too-short-to-tell", detail=f"{y.size} values", first=float([*y, nan][0]), last=float([nan, *y][-1]))
+        curve = _Curve(x, y, lr, baseline, floor, window)
+        return next(filter(None, (rule(curve) for rule in (_diverged, _staircase, _oscillating, _flat, _fallen))))
+    rest = _read_run(x[good], y[good], None if lr is None else lr[good], baseline, floor, window)
     i = int(np.argmin(good))
     before, later = np.abs(y[:i]), int(good[i:].sum())
     grew = i and before[-3:].max() > 3 * np.median(before[-50:-3] if i > 6 else before[:1])
     how = f"it grew before, to {y[i - 1]:.4g}" if grew else f"sudden, {y[i - 1]:.4g} just before" if i else "the very first value"
-    return replace(rest, label="non-finite", also=(rest.label,) if later >= 20 and rest.label != "too-short-to-tell" else (), confidence=1.0,
-                   detail=f"first {'NaN' if np.isnan(y[i]) else 'Inf'} at step {int(x[i])}: {how}"
-                          + (f"; {int((~good).sum())} of {y.size} values are not finite" if later else ""), first_bad_step=int(x[i]))
+    detail = f"first {'NaN' if np.isnan(y[i]) else 'Inf'} at step {int(x[i])}: {how}; {int((~good).sum())} of {y.size} values are not finite"
+    also = (rest.label,) if later >= 20 and rest.label != "too-short-to-tell" else ()
+    return replace(rest, label="non-finite", also=also, confidence=1.0, detail=detail, first_bad_step=int(x[i]))
 
 
 class _Curve:
@@ -213,18 +178,18 @@ class _Curve:
         self.x, self.y, self.lr, self.n, self.baseline, self.floor = x, y, lr, y.size, baseline, floor
         self.middle = min(max(self.at(0.5), 3, self.n // 8), self.n - max(2, self.n // 8))
         self.sd, self.tau, self.noise = self._spread(max(float(window or 1), 1.0))
-        early = _noise(y[max(0, self.middle - 50000):self.middle])      # correlation shows in the late half, which is not steep
-        self.early_noise, self.early_sd = early, early * (self.sd / self.noise if self.noise > 0 else 1.0)
+        self.early_noise = _noise(y[max(0, self.middle - 50000):self.middle])
+        self.early_sd = self.early_noise * (self.sd / self.noise if self.noise > 0 else 1.0)   # correlation as in the late half, which is not steep
         self.end = min(self.at(0.8), self.n - min(3, self.n)), self.n
         self.last, self.tail = self.level(*self.end), self.level(self.n - max(3, self.n // 40), self.n)
-        self.start = self._start()
-        self.first = self.level(*self.start)
-        self.bx, self.by = self._blocks()
+        self.start, self.first = self._start()
+        self.bx, self.by = (x, _running_median(y, 3)) if self.n < 24 else _thin(x, y, min(40, self.n // 3))
         self.low, self.best = int(np.argmin(self.by)), float(self.by.min())
         bottom = floor if floor is not None else (0.0 if y.min() >= 0 else None)
         self.top = max(self.first, baseline if baseline is not None else -inf)
         self.scale = self.top - bottom if bottom is not None and self.top > bottom else max(abs(self.top), self.top - self.best) or 1.0
-        self.share = None if bottom is None else (self.last - bottom) / self.scale
+        whole = baseline - bottom if None not in (baseline, bottom) and baseline > bottom else self.scale
+        self.share = None if bottom is None else (self.last - bottom) / whole      # of the way from floor to baseline
         self.where = f"from step {self.step(0)} to {self.step(self.n)}"
 
     def at(self, share):
@@ -237,45 +202,29 @@ class _Curve:
         return int(self.x[min(int(i), self.n - 1)])
 
     def _spread(self, tau):
-        """Of the late half: sd, points per independent point, noise. Correlated logs get the sd about their own parabola."""
-        y = self.y[self.middle:]
-        y = y[max(0, y.size // 2 - 25000):y.size // 2 + 25000]
-        noise, t = _noise(y), np.linspace(-1, 1, y.size)
-        if y.size < 12:
-            return noise, tau, noise
-        r = np.clip(y, *np.quantile(y, [0.02, 0.98]))
-        r = r - np.polynomial.polynomial.polyval(t, np.polynomial.polynomial.polyfit(t, r, 2))
-        r1 = float(r[1:] @ r[:-1]) / (float(r @ r) or 1.0)
-        r1 = min(r1 + (1 + 4 * max(r1, 0)) / y.size, 0.995)
-        return (max(noise, float(r.std())), max(tau, (1 + r1) / (1 - r1)), noise) if r1 > 0.3 else (noise, tau, noise)
+        """Of the late half: sd, points per independent point, noise. Correlated logs get the sd about a parabola, of the calmer quarter."""
+        late, found = self.y[self.middle:][:100_000], []
+        noise = _noise(late)
+        for y in (late[:late.size // 2], late[late.size // 2:]) if late.size >= 24 else ():
+            t, r = np.linspace(-1, 1, y.size), np.clip(y, *np.quantile(y, [0.02, 0.98]))
+            r = r - np.polynomial.polynomial.polyval(t, np.polynomial.polynomial.polyfit(t, r, 2))
+            r1 = float(r[1:] @ r[:-1]) / (float(r @ r) or 1.0)
+            r1 = min(r1 + (1 + 4 * max(r1, 0)) / y.size, 0.995)
+            found.append((max(noise, float(r.std())), max(tau, (1 + r1) / (1 - r1)), noise) if r1 > 0.3 else (noise, tau, noise))
+        return min(found, key=lambda s: s[0] * sqrt(s[1]), default=(noise, tau, noise))
 
-    def error(self, *span):
-        """Standard error of the median of a span, or of the difference between two such."""
-        if len(span) == 4:
-            return sqrt(self.error(*span[:2]) ** 2 + self.error(*span[2:]) ** 2)
-        return 1.25 * (self.sd if span[0] >= self.middle else self.early_sd) * sqrt(min(1.0, self.tau / max(span[1] - span[0], 1)))
+    def error(self, i, j):
+        """Standard error of the median of a span."""
+        return 1.25 * (self.sd if i >= self.middle else self.early_sd) * sqrt(min(1.0, self.tau / max(j - i, 1)))
 
     def _start(self):
         """The span that shows the untrained loss: one point where the loss moved at once, else a few."""
         y, few, some = self.y, self.level(0, 3), max(3, min(self.n // 16, 12))
         noise, next_ones = max(self.noise * min(max(1.0, abs(y[0] / (self.last or 1.0))), 10.0), _noise(y[1:12])), self.level(1, 4)
         shot = y[0] > 0 and next_ones > 3 * y[0] and (next_ones > y[0] + 6 * noise or next_ones > 3 * (self.baseline or inf))
-        if self.n > 4 and (shot or y[0] - y[1:4].max() > 4 * noise):
-            return 0, 1
-        return 0, 3 if abs(few - self.level(0, some)) > 3 * noise else some
+        end = 1 if self.n > 4 and (shot or y[0] - y[1:4].max() > 4 * noise) else 3 if abs(few - self.level(0, some)) > 3 * noise else some
+        return (0, end), self.level(0, end)
 
-    def _blocks(self):
-        """First steps and medians of about 40 blocks of equal step width, so that a gap in the log is no distortion."""
-        if self.n < 24:
-            return self.x, _running_median(self.y, 3)
-        count, kept = min(40, self.n // 3), [0]
-        even = np.searchsorted(self.x, np.linspace(self.x[0], self.x[-1], count + 1)[1:-1])
-        for edge in np.unique(np.concatenate([even, np.linspace(0, self.n, count // 2 + 1).astype(int)])):
-            if edge - kept[-1] >= max(3, self.n // 160) and self.n - edge >= 3:
-                kept.append(int(edge))
-        return self.x[kept], np.array([self.level(i, j) for i, j in zip(kept, kept[1:] + [self.n])])
-
-    @cached_property
     def fall(self):
         """Largest fall from an early to a late span in units of what noise and size ask for: 1 is significant."""
         early = {(0, k) for k in (3, self.n // 16, self.n // 8, self.n // 4, self.middle) if 3 <= k <= self.n // 2} | {self.start}
@@ -283,10 +232,9 @@ class _Curve:
         levels = {span: self.level(*span) for span in early | late}
         for a, b in ((a, b) for a in early for b in late if a[1] <= b[0]):
             z = 4 if min(a[1] - a[0], b[1] - b[0]) >= 8 else 5
-            found = max(found, (levels[a] - levels[b]) / max(z * self.error(*a, *b), FLAT_DROP * self.scale))
+            found = max(found, (levels[a] - levels[b]) / max(z * hypot(self.error(*a), self.error(*b)), FLAT_DROP * self.scale))
         return found
 
-    @cached_property
     def late(self):
         """Fall over the late half, its standard error, the share of it in the last quarter, Mann-Kendall z."""
         x, y = _thin(self.x[self.middle:], self.y[self.middle:], 60)
@@ -295,7 +243,6 @@ class _Curve:
         error = 1.3 * self.sd * min(sqrt(12 * self.tau / k), 1.5)
         return -slope * float(self.x[-1] - self.x[self.middle]), error, share, z / sqrt(max(1.0, self.tau * y.size / k))
 
-    @cached_property
     def spikes(self):
         """Indices of upward spikes; none when outliers are too many, too rare, on both sides or only a heavy tail (small batches)."""
         width = max(5, self.n // 40) | 1
@@ -310,8 +257,8 @@ class _Curve:
 
     def swings(self):
         """(number, median size) of the rises of the block medians past what noise and spikes make, each followed by as much of a fall."""
-        bar = 7.5 * max(self.early_noise, self.noise) / sqrt(self.n / self.by.size)
-        bar, sizes, low, high = max(bar, 0.3 * self.scale, 0.2 * abs(self.last)), [], self.by[0], None
+        bar = max(7.5 * max(self.early_noise, self.noise) / sqrt(self.n / self.by.size), 0.3 * self.scale, 0.2 * abs(self.last))
+        sizes, low, high = [], self.by[0], None
         for v in self.by:
             if high is None:
                 low, high = min(low, v), v if v > low + bar else None
@@ -319,38 +266,29 @@ class _Curve:
                 sizes, low, high = sizes + [high - low], v, None
         return (len(sizes), float(np.median(sizes))) if sizes and sum(sizes) > 0.5 * (self.first - self.best) else (0, 0.0)
 
-    def restarted(self, since):
-        """The learning rate rose again after this step: a warm restart, whose jump is meant."""
+    def restarted(self, since):     # the learning rate rose again after this step: the jump of the loss is meant
         return self.lr is not None and self.lr[self.x >= since].max() > 1.5 * self.lr[np.searchsorted(self.x, since)]
 
-    def says(self, label, detail, margin=99.0, phase=None, **more):
-        more.setdefault("segments", ((self.step(0), self.step(self.n), phase),) if phase else ())
-        return CurveReading(label, detail=detail, first=self.first, last=self.last, best=min(self.best, self.last), noise=self.noise,
-                            confidence=_sure(margin, self.n / self.tau), **more)
-
-
-def _constant_or_tiny(c):
-    if np.ptp(c.y) == 0:
-        near = _near(c.first, c.baseline, 0.04)
-        return c.says("flat-at-baseline" if near else "flat-from-start", f"exactly {_named(c.first, c.baseline)} {c.where}", 99, "flat",
-                      also=("flat-from-start",) if near else ())
-    return c.says("too-short-to-tell", f"{c.n} values, {c.first:.4g} to {c.last:.4g}", 0) if c.n < 5 and c.last < 10 * abs(c.top) else None
+    def says(self, label, detail, margin, phase=None, **more):
+        """The reading. margin: how many times the deciding number is past its threshold; 0 for no decision."""
+        sure = (1 - 0.5 / max(margin, 0.55)) * self.n / (self.n + 4 * self.tau)
+        told = {"segments": ((self.step(0), self.step(self.n), phase),) if phase else (), "confidence": float(sure)} | more
+        return CurveReading(label, detail=detail, first=self.first, last=self.last, best=min(self.best, self.last), noise=self.noise, **told)
 
 
 def _diverged(c):
     level, up, k = min(c.last, c.tail), max(c.last, c.tail), max(3, c.n // 40)
     error = 1.75 * max(c.early_noise if c.n < 400 else 0, c.noise) / sqrt(k)
     begin, rest, fell = max(c.y[0], c.baseline or -inf), c.level(1, c.n), c.first - c.best
-    jumped = begin > 0 and rest > (2 if c.baseline else 2.5) * begin and (c.y[1:] < c.y[0]).mean() <= 0.01 and level > 1.5 * begin
-    jumped = jumped and rest - begin > 6 * c.noise / sqrt(c.n)
+    jumped = begin > 0 and level > 1.5 * begin and rest - begin > max((1 if c.baseline else 1.5) * begin, 6 * c.noise / sqrt(c.n))
+    jumped = jumped and (c.y[1:] < c.y[0]).mean() <= 0.01
     rose = level > 10 * abs(c.top) or up > c.top + 0.35 * c.scale and up > c.best + 0.33 * c.scale and up - c.best > 6 * error
     back = level - c.best > max(0.6 * fell, 8 * error) and fell > 0.3 * c.scale and c.n >= 12 and c.by[-1] - c.best > 0.5 * fell
     if back and c.restarted(c.bx[c.low]) or (back or rose) and c.swings()[0] >= 2 and up < 1.25 * c.by[:max(c.low, c.by.size // 2)].max():
         back = rose = False
     if c.tail < -100 * max(abs(c.first), 1) and c.level(c.at(0.75), c.at(0.85) + 1) - c.tail > 0.5 * (c.first - c.tail):
         return c.says("diverged", f"fell without bound, from {c.first:.4g} to {c.tail:.4g}", 2, "falling", first_bad_step=c.step(c.at(0.75)))
-    quarter = c.by.size // 4
-    if rose and c.baseline is None and 0 <= c.y.min() and c.y.max() <= 1 and c.low < quarter and np.median(c.by[quarter:2 * quarter]) > (c.first + c.last) / 2 > 0:
+    if rose and c.baseline is None and 0 <= c.y.min() and c.y.max() <= 1 and c.low < c.by.size // 4 and 2 * c.level(c.n // 4, c.n // 2) > c.first + c.last:
         return c.says("not-a-loss-curve", f"rises from {c.first:.3g} to {c.last:.3g} inside 0..1 and levels off, as an accuracy does", 1.5)
     if jumped or rose or back:
         turn = 0 if jumped and not rose else int(np.searchsorted(c.x, c.bx[c.low]))
@@ -365,21 +303,19 @@ def _staircase(c):
     edges, gains = np.concatenate([[0], cuts, [c.n]]).astype(int), []
     for before, cut, after in zip(edges, edges[1:21], edges[2:22]):
         w = int(min(cut - before, after - cut, c.n // 4))
-        if w < 4 or np.ptp(c.lr[cut - w:cut]) > 0.05 * c.lr[cut - 1] or np.ptp(c.lr[cut:cut + w]) > 0.05 * c.lr[cut]:
-            continue
-        left, right = c.y[cut - w // 2:cut], c.y[cut + w - w // 2:cut + w]
-        old, new, earlier = np.median(left), np.median(right), c.level(cut - w, cut - w // 2)
-        needed = max(6 * sqrt((left.var() + right.var()) / left.size), 0.05 * abs(old), 2 * (earlier - old), 1e-300)
-        if old - new > needed:
-            gains.append((c.step(cut), (old - new) / needed, f"{old:.4g} to {new:.4g} at step {c.step(cut)}"))
+        if w >= 4 and np.ptp(c.lr[cut - w:cut]) <= 0.05 * c.lr[cut - 1] and np.ptp(c.lr[cut:cut + w]) <= 0.05 * c.lr[cut]:
+            left, right = c.y[cut - w // 2:cut], c.y[cut + w - w // 2:cut + w]
+            old, new, earlier = np.median(left), np.median(right), c.level(cut - w, cut - w // 2)
+            needed = max(6 * sqrt((left.var() + right.var()) / left.size), 0.05 * abs(old), 3 * (earlier - old), 1e-300)
+            gains += [(c.step(cut), (old - new) / needed, f"{old:.4g} to {new:.4g} at step {c.step(cut)}")] if old - new > needed else []
     if gains and 2 * len(gains) >= cuts.size:
-        return c.says("learning-rate-limited-plateau", "drops with each cut of the learning rate: " + ", ".join(g[2] for g in gains[:4]),
-                      max(g[1] for g in gains), turning_step=gains[0][0])
+        text = "drops with each cut of the learning rate: " + ", ".join(g[2] for g in gains[:4])
+        return c.says("learning-rate-limited-plateau", text, max(g[1] for g in gains), turning_step=gains[0][0])
 
 
 def _oscillating(c):
     below = float((c.y < 0).mean())
-    if 0.2 < below < 0.8 and c.fall < 1:
+    if 0.2 < below < 0.8 and c.fall() < 1:
         return c.says("not-a-loss-curve", f"{below:.0%} of the values are below 0 and there is no trend", 2)
     if c.n < 16 or c.restarted(c.x[c.n // 5]):
         return None
@@ -397,55 +333,48 @@ def _oscillating(c):
 
 
 def _flat(c):
-    drop, error, (late_drop, late_error, *_) = c.first - c.last, c.error(*c.start, *c.end), c.late
-    near = _near(c.last, c.baseline, max(0.04, min(3 * error / abs(c.baseline or 1), 0.1)))
-    if c.fall >= 1 and drop > SLOW_DROP * c.scale and not (near and late_drop - 2 * late_error < FLAT_DROP * c.scale):
+    fall, drop, error, (late_drop, late_error, *_), exact = c.fall(), c.first - c.last, hypot(c.error(*c.start), c.error(*c.end)), c.late(), bool(np.ptp(c.y) == 0)
+    near = c.baseline is not None and abs(c.last - c.baseline) <= max(0.04 * abs(c.baseline), min(3 * error, 0.1 * abs(c.baseline)))
+    if fall >= 1 and drop > SLOW_DROP * c.scale and not (near and late_drop - 2 * late_error < FLAT_DROP * c.scale):
         return None
-    if c.fall >= 1 and drop >= FLAT_DROP * c.scale and late_drop > max(3 * late_error, FLAT_DROP * c.scale / 2):
-        return c.says("still-improving", f"falls, but only from {c.first:.4g} to {c.last:.4g} {c.where}", c.fall, "falling", also=("flat-from-start",))
-    halves = c.level(0, c.middle) - c.level(c.middle, c.n) + 2 * c.error(0, c.middle, c.middle, c.n)
-    ceiling = min(halves, late_drop + 2 * late_error if c.fall >= 1 else inf)
+    if fall >= 1 and drop >= FLAT_DROP * c.scale and late_drop > max(3 * late_error, FLAT_DROP * c.scale / 2):
+        return c.says("still-improving", f"falls, but only from {c.first:.4g} to {c.last:.4g} {c.where}", fall, "falling", also=("flat-from-start",))
+    halves = c.level(0, c.middle) - c.level(c.middle, c.n) + 2 * hypot(c.error(0, c.middle), c.error(c.middle, c.n))
+    ceiling = min(halves, late_drop + 2 * late_error if fall >= 1 else inf)
     if ceiling > RULED_OUT * c.scale or not near and drop > max(2.5 * error, SLOW_DROP * c.scale):
         return c.says("too-short-to-tell", f"around {c.last:.4g} {c.where}: too few points for this noise ({c.noise:.2g})", 0)
     if c.lr is not None and c.lr[-1] > 1.02 * c.lr[-max(2, c.n // 10)] and c.lr[-1] >= c.lr.max() > 1.5 * c.lr[0]:
         return c.says("too-short-to-tell", f"flat at {c.last:.4g} {c.where}, but the learning rate is still warming up", 0)
-    margin, late_start = min(RULED_OUT * c.scale / max(ceiling, 1e-9 * c.scale), 5), c.x[0] > max(c.x[-1] - c.x[0], 10 * (c.x[1] - c.x[0]))
-    text, fell = f"{_named(c.last, c.baseline)} {c.where}", drop > SLOW_DROP * c.scale
-    if near:
-        return c.says("flat-at-baseline", text + (f", after a start at {c.first:.4g}" if fell else ""), margin, "flat",
-                      also=() if fell or late_start else ("flat-from-start",))
-    if c.baseline is not None and c.share is not None and c.last < 0.9 * c.baseline and (late_start or c.share <= LOW):
+    late_start, fell = not exact and c.x[0] > max(c.x[-1] - c.x[0], 10 * (c.x[1] - c.x[0])), drop > SLOW_DROP * c.scale
+    margin, text = min(RULED_OUT * c.scale / max(ceiling, 1e-9 * c.scale), 9), f"{'exactly ' if exact else ''}{_named(c.last, c.baseline)} {c.where}"
+    label, also = "flat-at-baseline" if near else "flat-from-start", ("flat-from-start",) if near and not fell and not late_start else ()
+    if not near and not exact and c.baseline is not None and c.last < 0.9 * c.baseline and c.share is not None and (late_start or c.share <= LOW):
         label = "plateau-high" if c.share > LOW else "converged" if c.floor is not None else "plateau-low"
-        return c.says(label, f"{text}, below it from the first value on", margin, "flat")
-    if late_start:
-        return c.says("too-short-to-tell", f"flat at {c.last:.4g}, but the log begins only at step {c.step(0)}", 0, "flat")
-    return c.says("flat-from-start", text, margin, "flat")
+    elif late_start and not near:
+        label, margin, text = "too-short-to-tell", 0, f"{text}, but the log begins late"
+    return c.says(label, text + (f", after a start at {c.first:.4g}" if fell else ""), margin, "flat", also=also)
 
 
 def _fallen(c):
-    (drop, error, tail_share, z), fell = c.late, f"fell from {c.first:.4g} to {c.last:.4g}"
-    moving, limit, known = drop > max(3 * error, 0.01 * c.scale) and z < -1.9, LOW if c.floor is not None else LOW_GUESSED, c.share is not None
-    falls = moving and drop > 0.04 * c.scale
-    low = not known or c.share <= limit
+    (drop, error, tail_share, z), fell, known = c.late(), f"fell from {c.first:.4g} to {c.last:.4g}", c.share is not None
+    moving, limit = drop > max(3 * error, 0.01 * c.scale) and z < -1.9, LOW if c.floor is not None else LOW_GUESSED
+    falls, low, level = moving and drop > 0.04 * c.scale, not known or c.share <= limit, drop + 2 * error <= RULED_OUT * c.scale
+    poor = c.baseline is not None and c.last > 0.96 * c.baseline        # no better than a constant guess, whatever it fell from
     if falls and tail_share > 0.2:
         r = c.says("still-improving", f"{fell} and still falls: {drop:.3g} in the last half of the steps", drop / max(3 * error, 0.04 * c.scale), "falling")
-    elif drop + 2 * error <= RULED_OUT * c.scale and not falls and not low and (moving or c.n < 15 * c.tau):
-        r = c.says("healthy", f"{fell}, now slowly ({drop:.2g} in the last half)", 1)
-    elif drop + 2 * error <= RULED_OUT * c.scale and not falls:
+    elif level and not falls and (low or not moving and c.n >= 15 * c.tau):
         turn = c.step(np.searchsorted(c.x, c.bx[int(np.argmax(c.by <= c.last + max(0.1 * (c.first - c.last), 2 * c.noise)))]))
         label = "plateau-high" if not low else "converged" if c.floor is not None or known and c.share <= 0.02 else "plateau-low"
         rose = f"; up again from {c.best:.4g}" if drop < -max(3 * error, 0.04 * c.scale) else ""
         r = c.says(label, f"{fell} by step {turn}, then levelled off{rose}", max(c.share / limit, limit / max(c.share, 1e-9)) if known else 1.5,
                    turning_step=turn, segments=((c.step(0), turn, "falling"), (turn, c.step(c.n), "flat")))
-    elif c.first - c.last > 0.2 * c.scale:
-        r = c.says("healthy", f"{fell}; whether it has levelled off cannot be told from this noise", 1)
+    elif (level and not falls or c.first - c.last > 0.2 * c.scale) and not poor:
+        r = c.says("healthy", f"{fell}, by {drop:.2g} in the last half of the steps; whether it has levelled off cannot be told", 1)
     else:
-        r = c.says("too-short-to-tell", f"{fell}: too few points for this noise ({c.noise:.2g})", 0)
-    if c.spikes.size and r.label in FALLEN:
-        events = tuple(int(s) for s in c.x[c.spikes])
+        r = c.says("too-short-to-tell", f"{fell}: " + ("no better than the baseline yet" if poor else f"too few points for this noise ({c.noise:.2g})"), 0)
+    spikes = c.spikes()
+    if spikes.size and r.label != "too-short-to-tell":
+        events = tuple(int(s) for s in c.x[spikes])
         listed = ", ".join(map(str, events[:8])) + (f" and {len(events) - 8} more" if len(events) > 8 else "")
         return replace(r, label="spiky", also=(r.label,), events=events, first_bad_step=events[0], detail=f"spikes at steps {listed}; between them it {r.detail}")
     return r
-
-
-_RULES = _constant_or_tiny, _diverged, _staircase, _oscillating, _flat, _fallen     # the first that speaks names the curve; the last always does

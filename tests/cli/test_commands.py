@@ -34,6 +34,11 @@ def test_an_unknown_cause_names_the_nearest_and_is_wrong_usage():
     assert result.exit_code == 2 and "nearest: dead-relus" in result.output
 
 
+def test_explains_the_label_of_a_curve():
+    assert "not a cause" in call("explain", "flat-from-start").output
+    assert "wider copy" in call("explain", "underfitting").output
+
+
 def test_lists_one_family_or_all():
     assert "dead-relus" in call("causes").output
     assert "dead-relus" not in call("causes", "--family", "loop").output

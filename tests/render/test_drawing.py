@@ -6,7 +6,7 @@ import math
 import pytest
 from rich.console import Console
 
-from whyloss.finding import Location
+from whyloss.finding import Location, Trial
 from whyloss.render import svg, trial, words
 from whyloss.render.chart import plot, sparkline
 from whyloss.render.source import excerpt
@@ -73,6 +73,18 @@ def test_an_excerpt_of_what_cannot_be_read_is_empty(file, line):
                                           (-math.inf, "-infinite"), (2.302585, "2.303"), (1e-9, "1e-09")])
 def test_numbers_are_short(value, shown):
     assert words.number(value) == shown
+
+
+def test_thinned_arms_still_reach_over_all_steps_of_the_experiment():
+    steps, losses = words.arms(Trial("x", 2.0, 1.0, 301, True, "", {"before": [2.0] * 4, "after": []}))["unchanged"]
+
+    assert list(steps) == [0, 100, 200, 300] and losses == [2.0] * 4
+
+
+def test_an_experiment_without_arms_is_told_without_numbers():
+    said = words.experiment(Trial("batch-dependence", math.nan, math.nan, 0, True, "sample 3 changed"))
+
+    assert said == "sample 3 changed: it came out as the cause predicts."
 
 
 def test_a_trial_shows_numbers_and_curves(expected):

@@ -4,13 +4,14 @@ import json as standard
 import math
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from reports import HOSTILE, NOTHING, REPORTS, STALE
 
 from whyloss.errors import BadInput
-from whyloss.render import FORMATS, format_of, github, json, render, write
+from whyloss.render import FORMATS, format_of, github, json, render, sarif, words, write
 
 
 def refuse(name):
@@ -111,6 +112,13 @@ def test_sarif_points_at_the_line():
     place = run["results"][0]["locations"][0]["physicalLocation"]
     assert place == {"artifactLocation": {"uri": "train.py"}, "region": {"startLine": 12}}
     assert "locations" not in run["results"][1]
+
+
+def test_a_file_below_the_current_folder_is_named_relative_to_it(tmp_path):
+    here, elsewhere = Path.cwd() / "a b" / "t.py", tmp_path / "t.py"
+
+    assert words.file(str(here)) == "a b/t.py" and sarif.uri(str(here)) == "a%20b/t.py"
+    assert words.file(str(elsewhere)) == str(elsewhere) and sarif.uri(str(elsewhere)).startswith("file:///")
 
 
 @pytest.mark.parametrize("name", REPORTS)

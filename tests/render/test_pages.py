@@ -1,5 +1,6 @@
 """The generated documentation is that of this code."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,8 @@ from whyloss.causes import CAUSES
 from whyloss.check import Check, Need
 from whyloss.render import pages
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 
 
 def test_every_page_is_up_to_date():
@@ -26,13 +28,14 @@ def test_every_cause_has_its_page_and_its_line_in_the_index():
     assert all(f"causes/{id}.md" in made and f"({id}.md)" in made["causes/README.md"] for id in CAUSES)
 
 
-@pytest.mark.parametrize("file", sorted(p.relative_to(DOCS).as_posix() for p in DOCS.glob("*.md")))
-def test_links_between_pages_lead_somewhere(file):
-    import re
+FILES = sorted(p.relative_to(ROOT).as_posix() for p in (*ROOT.glob("*.md"), *DOCS.rglob("*.md")))
 
-    text = (DOCS / file).read_text(encoding="utf-8")
-    targets = [t.split("#")[0] for t in re.findall(r"\]\(([^)]+)\)", text) if "://" not in t and not t.startswith("#")]
-    assert not [t for t in targets if not ((DOCS / file).parent / t).exists()]
+
+@pytest.mark.parametrize("file", FILES)
+def test_links_between_pages_lead_somewhere(file):
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / file).read_text(encoding="utf-8"))
+
+    assert not [link for link in links if "://" not in link and not ((ROOT / file).parent / link).exists()]
 
 
 @dataclass(frozen=True)

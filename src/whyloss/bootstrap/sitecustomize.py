@@ -6,7 +6,7 @@ import sys
 
 _here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != _here or p == ""]
-sys.modules.pop("sitecustomize", None)
+_ours = sys.modules.pop("sitecustomize", None)
 _spec = importlib.util.find_spec("sitecustomize")
 if _spec is not None and _spec.origin != os.path.abspath(__file__):
     try:
@@ -14,6 +14,7 @@ if _spec is not None and _spec.origin != os.path.abspath(__file__):
     except ImportError:
         pass
 
+sys.modules.setdefault("sitecustomize", _ours)
 if os.environ.get("WHYLOSS_SESSION"):
     try:
         from whyloss.sources import attach

@@ -1,11 +1,9 @@
 """Causes in number formats and operations: where NaN and infinity come from, and what rounding swallows."""
 
 from whyloss.cause import Cause, Prediction
+from whyloss.causes.predictions import shown
 
-_GUARDED = Prediction(
-    "guard-operation",
-    "with the operation guarded, the same steps from the last good state stay finite",
-)
+_GUARDED = Prediction("guard-operation", "with the operation guarded, the same steps from the last good state stay finite", shown)
 
 CAUSES = [
     Cause(
@@ -111,7 +109,7 @@ CAUSES = [
             "use bfloat16 or float32",
         ),
         source="Micikevicius et al. 2018, arXiv 1710.03740",
-        prediction=Prediction("guard-operation", "in float32 the gradient arrives and the loss falls"),
+        prediction=Prediction("guard-operation", "in float32 the gradient arrives and the loss falls", shown),
     ),
     Cause(
         "update-below-precision", "numerics",

@@ -18,7 +18,8 @@ def command() -> None:
             value = getattr(stage, key, None)
             if value:
                 field(out, label, value)
+        field(out, "then", f"{stage.on_healthy}; if something is found: {stage.on_finding}; "
+                           f"if it could not be examined: {stage.on_unexamined}")
 
 
-FIELDS = (("isolates", "isolates"), ("experiment", "experiment"), ("healthy", "on_healthy"), ("found", "on_finding"),
-          ("unseen", "on_unexamined"), ("source", "source"))
+FIELDS = (("isolates", "isolates"), ("experiment", "experiment"), ("source", "source"))

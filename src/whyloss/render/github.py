@@ -20,7 +20,8 @@ def render(report: Report) -> str:
     """One command a finding, or a notice with the verdict if there is none."""
     lines = []
     for finding in report.findings:
-        where = f"file={property(finding.location.file)},line={finding.location.line}," if finding.location else ""
+        at = finding.location
+        where = f"file={property(words.file(at.file))},line={at.line}," if at else ""
         said = " ".join(t for t in (words.meaning(finding), finding.measured and f"Measured: {finding.measured}.",
                                     "Try: " + "; ".join(words.remedies(finding))) if t)
         kind = _KIND[words.LEVEL[finding.status]]

@@ -14,9 +14,7 @@ _FOLDER = Path(__file__).parent
 
 
 def _trial_chart(finding: Finding) -> svg.Chart | None:
-    curves = finding.trial.curves if finding.trial else {}
-    return svg.chart({name: (range(len(curves.get(key) or ())), curves.get(key) or ())
-                      for key, name in (("before", "unchanged"), ("after", "changed"))})
+    return svg.chart(words.arms(finding.trial)) if finding.trial else None
 
 
 def _curve_chart(curve) -> svg.Chart | None:

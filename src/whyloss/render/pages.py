@@ -35,10 +35,13 @@ def pages() -> dict[str, str]:
 
 
 def _optional(module: str, name: str):
+    """A registry, or None where there is none. A check that cannot be imported is an error, not a missing page."""
     try:
         return getattr(import_module(module), name, None)
-    except ModuleNotFoundError:
-        return None
+    except ModuleNotFoundError as error:
+        if error.name == module:
+            return None
+        raise
 
 
 def write(folder: Path) -> None:
@@ -114,8 +117,8 @@ def order_page(stages) -> str:
     keys = ("name", "question", "isolates", "experiment", "on_finding", "source")
     rows = [(i, *(getattr(stage, key, None) or "" for key in keys)) for i, stage in enumerate(stages, 1)]
     head = ("", "stage", "question", "what a healthy answer isolates", "experiment", "on a finding", "source")
-    return _page("The order of questions", "Cheapest and most isolating first. The walk ends at the first cause that is "
-                 "proven or confirmed and explains the symptoms.", _table(head, rows))
+    return _page("The order of questions", "Cheapest and most isolating first. The walk ends at the first cause "
+                 "that is proven or confirmed and explains the symptoms.", _table(head, rows))
 
 
 _SECTION = re.compile(r"^(\w[\w ]{0,12}\w) {2,}(\S.*)$")

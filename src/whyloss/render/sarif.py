@@ -45,10 +45,5 @@ def _result(finding: Finding, rule: int) -> dict:
 
 def uri(file: str) -> str:
     """A relative reference below the current folder, else a file address."""
-    path = Path(file)
-    if path.is_absolute():
-        try:
-            path = path.relative_to(Path.cwd())
-        except ValueError:
-            return path.as_uri()
-    return quote(path.as_posix())
+    path = Path(words.file(file))
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())

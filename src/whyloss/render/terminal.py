@@ -130,7 +130,7 @@ def _finding(finding: Finding, console: Console, marks: Glyphs) -> None:
 def _place(finding: Finding, console: Console, marks: Glyphs) -> None:
     """Where: file:line with the lines of code around it, and the part of the model."""
     if finding.location:
-        where = Text(words.plain(finding.location), style="cyan")
+        where = Text(words.place(finding), style="cyan")
         if finding.subject and finding.subject != str(finding.location):
             where.append(f"  {words.one_line(finding.subject)}", "dim")
         write(console, where, above=True)
@@ -148,8 +148,8 @@ def _place(finding: Finding, console: Console, marks: Glyphs) -> None:
 
 def _trial_chart(finding: Finding, console: Console, marks: Glyphs) -> None:
     trial = finding.trial
-    curves = {f"{name} {words.number(end)}": (range(len(trial.curves.get(key) or ())), trial.curves.get(key) or ())
-              for key, name, end in (("before", "unchanged", trial.before), ("after", "changed", trial.after))}
+    ends = {"unchanged": trial.before, "changed": trial.after}
+    curves = {f"{name} {words.number(ends[name])}": curve for name, curve in words.arms(trial).items()}
     draw_plot(curves, console, marks, height=6, colours=ARMS)
 
 

@@ -2,6 +2,7 @@
 
 import math
 import unicodedata
+from pathlib import Path
 
 from whyloss.causes import CAUSES
 from whyloss.finding import Finding, Trial
@@ -69,15 +70,30 @@ def headline(report: Report) -> str:
         return "sees a normal training: stop looking"
     if any(f.status == "suspected" for f in report.findings):
         return f"cannot decide, but suspects: {title(report.findings[0])}"
-    return "cannot decide: no cause was found, and too little was seen to call it healthy"
+    return "cannot decide: no cause found, but too little seen to call it healthy"
 
 
 def experiment(trial: Trial) -> str:
     """What was tried and what came of it, as one sentence."""
     change = f"{plain(trial.change)}: " if trial.change else ""
     verdict = "as the cause predicts" if trial.holds else "not as the cause predicts"
+    if not any(trial.curves.values()) and math.isnan(trial.before) and math.isnan(trial.after):  # there were no arms
+        return f"{plain(trial.change or trial.experiment)}: it came out {verdict}."
     return (f"{change}after {trial.steps} steps the loss is {number(trial.before)} unchanged and {number(trial.after)} "
             f"changed, {verdict}. Same start, same batches, one change.")
+
+
+def arms(trial: Trial) -> dict[str, tuple]:
+    """The two curves over the steps of the experiment: {"unchanged": (steps, losses), "changed": ...}.
+
+    Curves that were thinned for the report still reach over all steps.
+    """
+    found = {}
+    for key, name in (("before", "unchanged"), ("after", "changed")):
+        losses = trial.curves.get(key) or ()
+        stride = max(1.0, (trial.steps - 1) / max(1, len(losses) - 1))
+        found[name] = ([i * stride for i in range(len(losses))], losses)
+    return found
 
 
 def deciding(finding: Finding) -> str:
@@ -88,9 +104,19 @@ def deciding(finding: Finding) -> str:
     return f"whyloss try {known.prediction.experiment} would decide: {known.prediction.shows}"
 
 
+def file(path: str) -> str:
+    """The path as one would type it here: relative if it lies below the current folder."""
+    try:
+        return Path(path).relative_to(Path.cwd()).as_posix() if Path(path).is_absolute() else path
+    except (ValueError, OSError):
+        return path
+
+
 def place(finding: Finding) -> str:
     """`file:line`, else the subject, else nothing."""
-    return plain(finding.location) if finding.location else plain(finding.subject or "")
+    if finding.location:
+        return plain(f"{file(finding.location.file)}:{finding.location.line}")
+    return plain(finding.subject or "")
 
 
 def cost(report: Report) -> str:

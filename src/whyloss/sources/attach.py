@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import importlib
 import json
 import os
 import sys
@@ -58,9 +59,8 @@ def _script_is_over() -> None:
     watch.stop()
     if not trained:
         return
-    finish = _state.get("finish")
-    if finish is None:
-        from whyloss.sources.finish import finish
+    room, name = _state["settings"].get("finish", "whyloss.cli.finish:finish").split(":")
+    finish = getattr(importlib.import_module(room), name)
     with _silence():
         finish(watch, _state["settings"], _state["session"])
 

@@ -14,10 +14,10 @@ def name_everything(watch, reached) -> None:
     roots = [program.originals[key] for key in program.modules]
     inside = {id(part) for top in tops.values() for part in top.modules()}
     for root in roots:
-        if id(root) not in inside:
+        if id(root) not in inside and next(root.parameters(), None) is not None:
             tops[id(root)] = root
     used = {id(p) for p in reached} | {id(p) for o in watch.optimizers.values() for g in o.param_groups for p in g["params"]}
-    called = {id(part) for root in roots for part in root.modules()}
+    called = {id(part) for root in roots for part in root.modules()} | set(watch.layers.called)
     tops = {key: top for key, top in tops.items()
             if any(id(part) in called for part in top.modules()) or any(id(p) in used for p in top.parameters())}
     live = {key: top for key, top in tops.items() if any(id(part) in called for part in top.modules())} or tops
@@ -90,6 +90,8 @@ def at_the_end(watch) -> None:
         calls.setdefault(kind, {})[where or "?"] = count
     for kind, places in calls.items():
         watch.observe("calls", places, kind)
+    if watch.gradients.readers:
+        watch.observe("calls", dict(watch.gradients.readers), "read_grad")
     watch.observe("totals", {"backward": watch.window_count, "optimizer_steps": watch.step_count, "iterations": watch.clock,
                              "optimizers": len(watch.optimizers), "evaluations": watch.evaluation.phases})
     for optimizer in watch.optimizers.values():

@@ -29,6 +29,8 @@ class Gradients:
         self.graph_sizes: list[int] = []
         self.held: list = []                # loss graphs still alive
         self.backward_clock = -1
+        self.readers: dict[str, int] = {}            # lines outside optimizers that read .grad
+        self.functional: dict[str, list] = {}        # autograd.grad: place -> the tensors of the last call, by value
 
     # ------------------------------------------------------------------ backward
     def before_backward(self, loss, where) -> list[torch.Tensor]:
@@ -123,6 +125,25 @@ class Gradients:
                 if size > 0:
                     watch.observe("update_ratio", change / size, name, self.backward_clock)
         self.snapshot = {}
+
+    def read(self, where) -> None:
+        if where is not None:
+            self.readers[where] = self.readers.get(where, 0) + 1
+
+    def functional_grad(self, outputs, inputs, where) -> None:
+        """A loss differentiated by autograd.grad: its value, and whether the tensors moved since the last call from there."""
+        watch = self.watch
+        loss = outputs if isinstance(outputs, torch.Tensor) else tuple(outputs)[0]
+        wanted = [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
+        calls = watch.counts[("autograd.grad", where)]
+        if loss.numel() != 1 or calls > 256 or not all(isinstance(t, torch.Tensor) and t.is_leaf for t in wanted):
+            return
+        before, now = self.functional.get(where), [t.detach().clone() for t in wanted]
+        self.functional[where] = now
+        moved = None if before is None else len(before) != len(now) or any(
+            a.shape != b.shape or not torch.equal(a, b) for a, b in zip(before, now))
+        names = [watch.name(t) for t in wanted[:4]] if calls == 1 else []
+        watch.observe("functional_grad", {"loss": float(loss.detach()), "moved": moved, "names": names}, where or "autograd.grad", calls - 1)
 
     # ------------------------------------------------------------------ steps and clears
     def before_step(self, optimizer, where, closure) -> None:

@@ -22,6 +22,7 @@ class Layers:
         self.places: dict[str, str | None] = {}
         self.first_inputs: list = []
         self.seen_modules: dict[str, torch.nn.Module] = {}
+        self.called: dict[int, torch.nn.Module] = {}
 
     def root_called(self, window, module, args, kwargs, result, where) -> None:
         window.roots.append(id(module))
@@ -36,6 +37,7 @@ class Layers:
         inputs, outputs = list(tensors_in(args)), list(tensors_in(result))
         self._shape(name, module, inputs, outputs)
         self.seen_modules[name] = module
+        self.called[id(module)] = module
         if outputs and outputs[0].is_floating_point() and next(module.children(), None) is None:
             for quantity, value in meters.activation(outputs[0]).items():
                 self.watch.observe(quantity, value, name)

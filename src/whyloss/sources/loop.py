@@ -111,7 +111,7 @@ class Patches:
             @functools.wraps(original)
             def grad(outputs, inputs, *args, **kwargs):
                 if heard():
-                    watch.functional_grad(outputs, inputs, place.here(2))
+                    watch.functional_grad(outputs, inputs, place.here(2), bool(args) or bool(kwargs.get("create_graph")))
                 return original(outputs, inputs, *args, **kwargs)
             return grad
 
@@ -125,7 +125,8 @@ class Patches:
 
         def before(optimizer, args, kwargs):
             if heard():
-                watch.before_step(optimizer, place.here(2), bool(args or kwargs.get("closure")))
+                closure = kwargs.get("closure") or any(callable(a) for a in args[1:])  # args[0] is the optimizer itself
+                watch.before_step(optimizer, place.here(2), bool(closure))
 
         def after(optimizer, args, kwargs):
             if heard():

@@ -86,7 +86,8 @@ def _search(watch, tape, *, backward: bool) -> dict:
     state = torch.get_rng_state()
     try:
         bindings = current_bindings(watch)
-        watch.frozen_bindings = copy.deepcopy((bindings.modules, bindings.leaves))
+        modules, leaves = copy.deepcopy((bindings.modules, bindings.leaves), {})
+        watch.program.failing = (tape, modules, leaves)
         torch.set_rng_state(tape.rng)
         return find(tape, bindings, backward=backward)
     except Exception as error:
@@ -123,6 +124,7 @@ class Finder(TorchDispatchMode):
         self.storages: dict[int, dict] = {}
         self.keep: list = []
         self.node_place = None
+        self.base = place.here(2)  # where the replay is started from
         self.phase = "forward"
         self.frames: dict[int, dict] = {}
 
@@ -136,10 +138,12 @@ class Finder(TorchDispatchMode):
         summary = self._summary(func, args)
         result = func(*args, **kwargs)
         name = func.overloadpacket.__name__ if hasattr(func, "overloadpacket") else str(func)
-        where = place.here(2) or self.node_place
+        where = place.here(2)
+        if where is None or where == self.base:  # no line inside a forward: the line the operation was recorded at
+            where = self.node_place or where
         if self.phase == "forward":
             number = torch._C._autograd._get_sequence_nr()
-            self.frames[number - 1] = {"place": where, "operation": name}
+            self.frames.setdefault(number - 1, {"place": where, "operation": name})  # detach() and the like make no node
         else:
             node = torch._C._current_autograd_node()
             known = self._frame(node._sequence_nr()) if node is not None else None
@@ -203,7 +207,8 @@ class Finder(TorchDispatchMode):
         kind = next((k for k, ops in KINDS.items() if named in ops), "overflow")
         if root["outside"]:
             kind = "input"
-        hidden = [e for e in self.events.values() if e["phase"] == "forward" and id(e) not in seen]
+        hidden = [e for e in self.events.values() if e["phase"] == "forward" and id(e) not in seen
+                  and e["operation"] not in ("detach", "abs", "alias")]
         return {"kind": kind, "root": "outside" if root["outside"] else "operation", "operation": named or operation,
                 "backward_operation": operation if root["phase"] == "backward" else None, "place": root["place"],
                 "root_phase": root["phase"], "input_min": root.get("input_min"), "input_max": root.get("input_max"),

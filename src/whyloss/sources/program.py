@@ -58,7 +58,7 @@ class Program:
         self.tapes: dict[int, Tape] = {}
         self.events: list[Event] = []
         self.problem: str | None = None
-        self.frozen_events = False
+        self.failing: tuple | None = None  # the step that made the first non-finite value: (tape, modules, leaves)
 
     # ------------------------------------------------------------------ capture
     def know_module(self, module: torch.nn.Module) -> None:
@@ -119,7 +119,7 @@ class Program:
         self.tapes[window] = tape
 
     def log(self, event: Event) -> None:
-        if len(self.events) < EVENTS and not self.frozen_events:
+        if len(self.events) < EVENTS:
             self.events.append(event)
 
     # ------------------------------------------------------------------ replay

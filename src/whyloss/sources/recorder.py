@@ -127,6 +127,7 @@ class Recorder(TorchFunctionMode):
         self.installed = False
         self.shared: dict[tuple[int, int], tuple] = {}  # constants already cloned in earlier steps
         self.on_operation = None
+        self.on_idle = None  # hears of every torch function between two windows
 
     # ------------------------------------------------------------------ on and off
     def install(self) -> None:
@@ -156,6 +157,8 @@ class Recorder(TorchFunctionMode):
         kwargs = kwargs or {}
         window = self.window
         if window is None or self.paused or torch._C._current_graph_task_id() != -1:
+            if window is None and not self.paused and self.on_idle is not None:
+                self.on_idle(func)
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "") or ""
         if name == "__get__":

@@ -90,7 +90,7 @@ class Tape:
             args, kwargs = resolve((node.args, node.kwargs), bound, self.constants, bindings)
             if swap is not None:
                 args, kwargs = swap(node, args, kwargs)
-            with _context(node):
+            with _context(node, bindings.ignore_no_grad):
                 output = bindings.call(node, args, kwargs) if node.module is not None else node.func(*args, **kwargs)
             for slot, tensor in zip(node.outputs, tensors_in(output)):
                 made[slot] = tensor
@@ -168,6 +168,8 @@ class Bindings:
     def __init__(self, modules: dict[int, torch.nn.Module], leaves: dict[int, torch.Tensor],
                  change_constant: Callable | None = None):
         self.modules, self.leaves, self.change_constant = modules, leaves, change_constant
+        self.force_training: bool | None = None  # experiments: every part in train (or eval) mode
+        self.ignore_no_grad = False
 
     def leaf(self, key: int) -> torch.Tensor:
         return self.leaves[key]
@@ -177,7 +179,9 @@ class Bindings:
 
     def call(self, node: Node, args: tuple, kwargs: dict) -> Any:
         module = self.modules[node.module]
-        if node.modes:
+        if self.force_training is not None:
+            module.train(self.force_training)
+        elif node.modes:
             for part, training in zip(module.modules(), node.modes):
                 part.training = training
         return module(*args, **kwargs)
@@ -186,14 +190,15 @@ class Bindings:
 class _context:
     """The gradient mode and autocast state a node was recorded under."""
 
-    __slots__ = ("node", "entered")
+    __slots__ = ("node", "entered", "always")
 
-    def __init__(self, node: Node):
-        self.node, self.entered = node, []
+    def __init__(self, node: Node, always: bool = False):
+        self.node, self.entered, self.always = node, [], always
 
     def __enter__(self):
-        if torch.is_grad_enabled() != self.node.grad:
-            self.entered.append(torch.set_grad_enabled(self.node.grad))
+        grad = self.node.grad or self.always
+        if torch.is_grad_enabled() != grad:
+            self.entered.append(torch.set_grad_enabled(grad))
         device, dtype, enabled = self.node.autocast
         if enabled or torch.is_autocast_enabled(device):
             cast = torch.autocast(device, dtype=dtype, enabled=enabled)

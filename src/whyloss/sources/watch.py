@@ -32,6 +32,7 @@ class Watch:
         self.program = Program()
         self.recorder = Recorder()
         self.recorder.on_operation = self._operation
+        self.recorder.on_idle = self._idle
         self.gradients = Gradients(self)
         self.layers = Layers(self)
         self.evaluation = Evaluation(self)
@@ -225,8 +226,16 @@ class Watch:
         return result
 
     # ------------------------------------------------------------------ operations
+    def _idle(self, func) -> None:
+        """Between backward and the next forward: who reads .grad?"""
+        if self.awake and getattr(func, "__self__", None) is torch.Tensor.grad and func.__name__ == "__get__":
+            with self._guard():
+                self.gradients.read(place.here(2))
+
     def _operation(self, window: Window, step) -> None:
-        if window.evaluation:
+        if step.name == "grad":
+            self.gradients.read(step.place)
+        elif window.evaluation:
             self.evaluation.operation(window, step)
         else:
             self.layers.operation(window, step)
@@ -288,9 +297,11 @@ class Watch:
             if self.early:
                 self._open()
 
-    def functional_grad(self, outputs, inputs, where) -> None:
+    def functional_grad(self, outputs, inputs, where, differentiable=False) -> None:
         with self._guard():
             self._event("autograd.grad", where)
+            if not differentiable:
+                self.gradients.functional_grad(outputs, inputs, where)
 
     def _name_everything(self, reached) -> None:
         """Names of modules and parameters, once, at the first backward; masters of leaves and optimizers too."""

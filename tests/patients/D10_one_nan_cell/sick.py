@@ -11,7 +11,7 @@ def read_table(seed):
     wine = load_wine()
     table = wine.data.copy()
     rng = np.random.default_rng(seed)
-    table[rng.integers(len(table)), 4] = np.nan  # field left blank in the export
+    table[rng.integers(len(table)), 4] = np.nan
     order = rng.permutation(len(table))
     table, label = table[order], wine.target[order]
     return table, label

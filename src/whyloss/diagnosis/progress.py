@@ -1,0 +1,98 @@
+"""Did this training learn? How far the loss came from where it began towards the lowest known value. Pure, on the ledger."""
+
+import math
+
+import numpy as np
+
+from whyloss.curves import read_curve, read_pair
+from whyloss.evidence import Evidence
+from whyloss.report import Curve
+
+LEARNED = 0.3      # of the way from the best constant prediction to the floor
+SUFFERS = {"flat-from-start", "flat-at-baseline", "diverged", "non-finite", "plateau-high", "oscillating"}
+
+
+def baselines(evidence: Evidence, run: str) -> tuple[float | None, float | None]:
+    """(entropy of the labels, log C) in the units of the run's loss, if the loss that is differentiated is that loss."""
+    entropy, chance = evidence.series("label_entropy", run=run), evidence.series("chance", run=run)
+    loss = evidence.series("loss", run=run)
+    calls = [o.value for s in evidence.by_subject("loss_call", run).values() for o in s if o.value.get("counts")]
+    if not entropy or not loss or not calls or calls[0]["reduction"] != "mean" or calls[0].get("weighted"):
+        return None, None
+    first, seen = calls[0].get("value"), loss.first.value
+    if first is None or not math.isfinite(seen) or abs(first - seen) > 1e-3 * max(1.0, abs(seen)):
+        return None, None
+    return float(np.median(entropy.array())), float(np.median(chance.array()))
+
+
+def assess(evidence: Evidence, run: str = "main") -> dict | None:
+    """{"learned", "share", "start", "end", "reference", "floor"} of the main loss, or None with fewer than 5 losses.
+
+    reference  what must be beaten: the best constant prediction where it is known, else where the loss began
+    share      (reference - end) / (reference - floor); the floor is 0 for losses that stay above it, else the lowest seen
+    """
+    series = evidence.series("loss", run=run).finite()
+    if len(series) < 5:
+        return None
+    values = series.array()
+    head, rest = max(1, min(5, len(values) // 20)), max(3, len(values) // 8)
+    start, end = float(np.median(values[:head])), float(np.median(values[-rest:]))
+    entropy, chance = baselines(evidence, run)
+    reference = min(start, entropy) if entropy is not None and entropy > 0.02 else start
+    floor = 0.0 if values.min() >= 0 else float(values.min())
+    share = (reference - end) / max(reference - floor, 1e-12)
+    broken = evidence.series("loss", run=run).first_non_finite() is not None
+    learned = share >= LEARNED and not broken
+    noise = float(np.std(values[-rest:])) / math.sqrt(rest)
+    learned = learned and start - end > 2 * noise
+    accuracy = evidence.series("accuracy", run=run)
+    if accuracy and accuracy.array()[-3:].mean() > 0.9 and accuracy.array()[-3:].mean() - accuracy.array()[0] > 0.2:
+        learned = not broken
+    return {"learned": bool(learned), "share": float(share), "start": start, "end": end, "reference": reference, "floor": floor}
+
+
+def read_curves(evidence: Evidence, run: str = "main") -> list[Curve]:
+    """Every loss series of a run with its label; the verdict about the pair stands at the validation series."""
+    curves = []
+    entropy, chance = baselines(evidence, run)
+    main = evidence.series("loss", run=run)
+    rates = next(iter(evidence.by_subject("learning_rate", run).values()), None)
+    if main:
+        baseline = max(b for b in (entropy, chance) if b is not None) if entropy is not None else None
+        lr = np.array(rates.values, float) if rates is not None and len(rates) == len(main) else None
+        reading = read_curve(main.steps, main.array(), baseline=baseline, learning_rate=lr)
+        if entropy is not None and reading.label in ("flat-from-start", "plateau-high") and \
+                abs(reading.last - entropy) < 0.04 * max(entropy, 1e-9):
+            reading = _at_baseline(reading, entropy)
+        curves.append(_curve(main, "loss", reading))
+    for subject, series in evidence.by_subject("loss", run).items():
+        if subject != "run" and len(evidence.by_subject("loss", run)) > 2:
+            curves.append(_curve(series, "loss", read_curve(series.steps, series.array()), name=f"loss at {subject}"))
+    validation = evidence.series("val_loss", run=run)
+    if main and len(validation) >= 3:
+        curves.append(_curve(validation, "val_loss", read_pair(main.steps, main.array(), validation.steps, validation.array())))
+    return curves
+
+
+def _at_baseline(reading, entropy: float):
+    from dataclasses import replace
+    return replace(reading, label="flat-at-baseline", also=(*reading.also, reading.label),
+                   detail=f"{reading.last:.3f} is what the best constant prediction gives on these labels ({entropy:.3f}); {reading.detail}")
+
+
+def _curve(series, quantity: str, reading, *, name: str | None = None) -> Curve:
+    points = range(len(series)) if len(series) <= 600 else sorted({round(i * (len(series) - 1) / 599) for i in range(600)})
+    return Curve(name or quantity, quantity, reading.label, reading.detail, tuple(reading.also), series.run, None,
+                 reading.turning_step, reading.first_bad_step, tuple(series.steps[i] for i in points), tuple(series.values[i] for i in points))
+
+
+def symptoms(evidence: Evidence, curves: list[Curve], run: str = "main") -> tuple[str, ...]:
+    """Labels that need an explanation, most telling first; () when the training was seen to learn."""
+    progress = evidence.fact("learned", run=run)
+    labels = [c.label for c in curves if c.quantity == "loss" and c.series == "loss"]
+    found = [label for label in labels if label in SUFFERS]
+    if progress is None:
+        return tuple(found)
+    if progress["learned"]:
+        return tuple(label for label in found if label in ("non-finite", "diverged"))
+    return tuple(found) or ("not-learning",)

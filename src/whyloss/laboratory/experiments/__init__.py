@@ -1,0 +1,1 @@
+"""One file per experiment, or per family of the same change."""

@@ -1,0 +1,146 @@
+"""Repairs of the loop, the optimizer and the graph: one change, the user's own step beside it."""
+
+import copy
+
+import torch
+
+from whyloss.errors import CannotReplay
+from whyloss.laboratory import interventions
+from whyloss.laboratory.lab import STEPS, experiment
+from whyloss.laboratory.sandbox import Plan
+
+DEFAULT_RATE = 1e-3
+
+
+def same_kind(arm, parameters):
+    """The user's first optimizer's class and settings over other parameters; Adam 1e-3 where there is none."""
+    for optimizer in arm.optimizers.values():
+        twin = copy.deepcopy(optimizer)
+        settings = {k: v for k, v in optimizer.param_groups[0].items() if k != "params"}
+        twin.state.clear()
+        twin.param_groups = [{**settings, "params": list(parameters)}]
+        if float(settings.get("lr", DEFAULT_RATE)) == 0.0:
+            twin.param_groups[0]["lr"] = DEFAULT_RATE
+        return twin
+    return torch.optim.Adam(list(parameters), lr=DEFAULT_RATE)
+
+
+def _compare(lab, name, change, plan, *, control=None, steps=STEPS, **facts):
+    control = lab.control(steps=steps) if control is None else control
+    return lab.paired(name, change, control, lab.train(name, plan, steps=steps), **facts)
+
+
+@experiment("step-after-backward")
+def step_after_backward(lab, asks):
+    held = any(group["params"] for o in lab.program.optimizers.values() for group in o.param_groups)
+    plan = Plan(loop="canonical", make_optimizer=None if held else same_kind)
+    return _compare(lab, "step-after-backward", "a step after each backward", plan)
+
+
+@experiment("clear-gradients")
+def clear_gradients(lab, asks):
+    return _compare(lab, "clear-gradients", "gradients cleared before each backward", Plan(loop="canonical"))
+
+
+@experiment("keep-gradients")
+def keep_gradients(lab, asks):
+    return _compare(lab, "keep-gradients", "gradients kept until the step", Plan(loop="canonical"))
+
+
+@experiment("fresh-optimizer")
+def fresh_optimizer(lab, asks):
+    return _compare(lab, "fresh-optimizer", "an optimizer of the same kind over every trainable parameter",
+                    Plan(loop="canonical", make_optimizer=same_kind))
+
+
+@experiment("constant-learning-rate")
+def constant_learning_rate(lab, asks):
+    """The run's own learning rates by step against the first one kept (asks: rate)."""
+    series = next(iter(lab.evidence.by_subject("learning_rate").values()), None)
+    if series is None:
+        raise CannotReplay("no learning rate was observed")
+    rates = list(series.values)
+    first = float(asks.get("rate") or max(rates))
+    steps = min(max(STEPS, 0), max(len(rates), 40))
+    control = lab.train("control", Plan(rate=lambda step, base: rates[min(step, len(rates) - 1)], freeze_schedule=True), steps=steps)
+    changed = Plan(rate=lambda step, base: first, freeze_schedule=True)
+    return _compare(lab, "constant-learning-rate", f"learning rate kept at {first:g}", changed, control=control, steps=steps)
+
+
+@experiment("without-clipping")
+def without_clipping(lab, asks):
+    first = bool(asks.get("unscale_first"))
+    plan = Plan(clipping=first, unscale_first=first)
+    return _compare(lab, "without-clipping", "clipping behind the unscaling" if first else "clipping taken off", plan)
+
+
+@experiment("train-mode")
+def train_mode(lab, asks):
+    return _compare(lab, "train-mode", "the whole model in train mode", Plan(train_mode=True))
+
+
+@experiment("recompute-forward")
+def recompute_forward(lab, asks):
+    return _compare(lab, "recompute-forward", "the prediction computed anew in each step", Plan(loop="canonical"))
+
+
+def switch_on(arm) -> None:
+    """requires_grad on every floating-point leaf."""
+    for leaf in arm.leaves.values():
+        if leaf.is_floating_point():
+            leaf.requires_grad_(True)
+
+
+@experiment("unfreeze")
+def unfreeze(lab, asks):
+    return _compare(lab, "unfreeze", "requires_grad on for every parameter",
+                    Plan(loop="canonical", prepare=switch_on, make_optimizer=same_kind))
+
+
+@experiment("attach-graph")
+def attach_graph(lab, asks):
+    return _compare(lab, "attach-graph", "detach, no_grad and step functions let the gradient through",
+                    Plan(loop="canonical", around=interventions.attached(), prepare=lambda arm: _let_through(arm),
+                         make_optimizer=same_kind))
+
+
+def _let_through(arm) -> None:
+    arm.bindings.ignore_no_grad = True
+
+
+@experiment("flip-sign")
+def flip_sign(lab, asks):
+    def downhill(arm, parameters):
+        optimizer = same_kind(arm, parameters)
+        for group in optimizer.param_groups:
+            if "maximize" in group:
+                group["maximize"] = False
+        return optimizer
+
+    maximised = any(g.get("maximize") for o in lab.program.optimizers.values() for g in o.param_groups)
+    if maximised:
+        return _compare(lab, "flip-sign", "maximize off", Plan(make_optimizer=downhill))
+    control = lab.control()
+    changed = lab.train("flip-sign", Plan(loss_scale=-1.0))
+    outcome = lab.paired("flip-sign", "the sign of the objective turned", [-v for v in control], [-v for v in changed])
+    return outcome
+
+
+@experiment("without-weight-decay")
+def without_weight_decay(lab, asks):
+    return _compare(lab, "without-weight-decay", "weight decay 0", Plan(settings={"weight_decay": 0.0}))
+
+
+@experiment("larger-epsilon")
+def larger_epsilon(lab, asks):
+    """Single precision and epsilon 1e-4: the update 0/0 cannot happen."""
+    def prepare(arm):
+        for module in arm.modules.values():
+            module.float()
+        for leaf in arm.leaves.values():
+            leaf.data = leaf.data.float()
+
+    dtype = next((leaf.dtype for leaf in lab.program.leaves.values()), torch.float32)
+    change = (lambda key, tensor: tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor)
+    plan = Plan(settings={"eps": 1e-4}, prepare=prepare, change_constant=change) if dtype != torch.float32 else Plan(settings={"eps": 1e-4})
+    return _compare(lab, "larger-epsilon", "epsilon 1e-4" + (" and weights in float32" if dtype != torch.float32 else ""), plan)

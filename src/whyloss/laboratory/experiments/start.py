@@ -1,0 +1,96 @@
+"""Changes to the starting state and the activations: fresh initialisation, plain activations, no dropout, wider model."""
+
+import contextlib
+
+import torch
+
+from whyloss.laboratory import interventions
+from whyloss.laboratory.experiments.loop import _compare, same_kind
+from whyloss.laboratory.interventions import Replace
+from whyloss.laboratory.lab import experiment
+from whyloss.laboratory.sandbox import Plan
+
+
+@experiment("fresh-init")
+def fresh_init(lab, asks):
+    """reset_parameters() everywhere; with a second arm of Kaiming matrices, the better one counts.
+
+    asks: rate_factor  learning rate times this in the changed arm (units that a too high rate killed stay dead without it)
+    """
+    factor = float(asks.get("rate_factor", 1.0))
+    rate = (lambda step, base: base * factor) if factor != 1.0 else None
+    control = lab.control()
+    first = lab.train("fresh-init", Plan(prepare=interventions.reset, rate=rate))
+    second = lab.train("fresh-init", Plan(prepare=interventions.kaiming, rate=rate))
+    import numpy as np
+
+    from whyloss.cause import tail
+    best, kind = min(((first, "PyTorch's default initialisation"), (second, "Kaiming initialisation")), key=lambda pair: tail(np.array(pair[0])))
+    change = kind + (f", learning rate x {factor:g}" if factor != 1.0 else "")
+    return lab.paired("fresh-init", change, control, best)
+
+
+def _relu(func, args, kwargs):
+    return torch.relu(args[0])
+
+
+@experiment("plain-activation")
+def plain_activation(lab, asks):
+    """ReLU for sigmoid and tanh inside the model, Kaiming initialisation. asks: sites not to touch (output activation)."""
+    @contextlib.contextmanager
+    def around():
+        with Replace({"sigmoid", "tanh", "hardtanh", "softsign"}, _relu):
+            yield
+
+    orthogonal = any(isinstance(part, torch.nn.RNNBase) for m in lab.program.modules.values() for part in m.modules())
+
+    def prepare(arm):
+        interventions.kaiming(arm)
+        for module in arm.modules.values():
+            for part in module.modules():
+                if isinstance(part, torch.nn.RNNBase):
+                    _long_memory(part)
+
+    change = "ReLU and Kaiming initialisation" if not orthogonal else "recurrent weights that keep the gradient (identity, ReLU)"
+    return _compare(lab, "plain-activation", change, Plan(prepare=prepare, around=around))
+
+
+def _long_memory(part: torch.nn.RNNBase) -> None:
+    """Identity recurrence (Le et al. 2015) for plain RNNs, forget bias 2 for LSTMs."""
+    part.reset_parameters()
+    with torch.no_grad():
+        for name, parameter in part.named_parameters():
+            if name.startswith("weight_hh") and part.mode.startswith("RNN"):
+                torch.nn.init.eye_(parameter)
+            elif name.startswith("bias") and part.mode == "LSTM":
+                size = parameter.shape[0] // 4
+                parameter[size:2 * size] = 1.0
+            elif name.startswith("bias"):
+                parameter.zero_()
+    if part.mode == "RNN_TANH":
+        part.mode, part.nonlinearity = "RNN_RELU", "relu"
+
+
+@experiment("without-dropout")
+def without_dropout(lab, asks):
+    @contextlib.contextmanager
+    def around():
+        with interventions.without_dropout():
+            yield
+    return _compare(lab, "without-dropout", "dropout off", Plan(prepare=interventions.quiet_dropout, around=around))
+
+
+@experiment("larger-batch")
+def larger_batch(lab, asks):
+    """Four captured batches per step."""
+    control = lab.control()
+    from whyloss.laboratory.sandbox import Rehearsal
+
+    rehearsal = Rehearsal(lab.program, Plan(loop="canonical", make_optimizer=same_kind), lab.main)
+    merged = []
+    for at in range(0, len(rehearsal.iterations), 4):
+        windows = [w for group in rehearsal.iterations[at:at + 4] for w in group[1]]
+        merged.append(("iteration", windows, rehearsal.iterations[at][2]))
+    rehearsal.iterations = merged
+    changed = rehearsal.train(240, lab.deadline())
+    return lab.paired("larger-batch", "four batches per step", control, changed)
