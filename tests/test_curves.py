@@ -157,6 +157,10 @@ def test_small_batches_near_the_end_are_not_spikes():
     assert read(falling(1500, end=0.03) * rng.lognormal(-0.5, 1, size=1500)).label in SPARED
 
 
+def test_six_steadily_falling_values_are_enough_also_below_zero():
+    assert read([-1, -2, -3, -4, -5, -6]).label in SPARED
+
+
 def test_one_odd_value_is_not_spiky():
     values = noisy(falling(), 0.05)
     values[200] = 3.0
@@ -183,6 +187,7 @@ def test_a_loss_that_loses_all_it_had_learnt_has_diverged():
 
 def test_explosion_without_infinity_has_diverged():
     assert read(np.geomspace(2.3, 1e22, 132)).label == "diverged"
+    assert read(np.geomspace(2.3, 1e300, 132)).label == "diverged"
     assert read(-np.geomspace(2.3, 1e22, 132)).label == "diverged"
 
 

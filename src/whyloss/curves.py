@@ -159,7 +159,7 @@ def _read_run(x, y, lr, baseline, floor, window):
     if good.all():
         if y.size < 3 or y.size < 5 and np.ptp(y) > 0:
             return CurveReading("too-short-to-tell", detail=f"{y.size} values", first=float([*y, nan][0]), last=float([nan, *y][-1]))
-        curve = _Curve(x, y, lr, baseline, floor, window)
+        curve = _Curve(x, np.clip(y, -1e100, 1e100), lr, baseline, floor, window)      # squares stay finite
         return next(filter(None, (rule(curve) for rule in (_diverged, _staircase, _oscillating, _flat, _fallen))))
     rest = _read_run(x[good], y[good], None if lr is None else lr[good], baseline, floor, window)
     i = int(np.argmin(good))
@@ -178,7 +178,7 @@ class _Curve:
         self.x, self.y, self.lr, self.n, self.baseline, self.floor = x, y, lr, y.size, baseline, floor
         self.middle = min(max(self.at(0.5), 3, self.n // 8), self.n - max(2, self.n // 8))
         self.sd, self.tau, self.noise = self._spread(max(float(window or 1), 1.0))
-        self.early_noise = _noise(y[max(0, self.middle - 50000):self.middle])
+        self.early_noise = _noise(y[max(0, self.middle - 50000):self.middle] if self.middle > 3 else y)
         self.early_sd = self.early_noise * (self.sd / self.noise if self.noise > 0 else 1.0)   # correlation as in the late half, which is not steep
         self.end = min(self.at(0.8), self.n - min(3, self.n)), self.n
         self.last, self.tail = self.level(*self.end), self.level(self.n - max(3, self.n // 40), self.n)
@@ -204,7 +204,7 @@ class _Curve:
     def _spread(self, tau):
         """Of the late half: sd, points per independent point, noise. Correlated logs get the sd about a parabola, of the calmer quarter."""
         late, found = self.y[self.middle:][:100_000], []
-        noise = _noise(late)
+        noise = _noise(late if late.size > 3 else self.y)
         for y in (late[:late.size // 2], late[late.size // 2:]) if late.size >= 24 else ():
             t, r = np.linspace(-1, 1, y.size), np.clip(y, *np.quantile(y, [0.02, 0.98]))
             r = r - np.polynomial.polynomial.polyval(t, np.polynomial.polynomial.polyfit(t, r, 2))

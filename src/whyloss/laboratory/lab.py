@@ -33,6 +33,7 @@ class Laboratory:
         if self.problem is None:
             with untouched():
                 self.problem = program.check_faithful()
+        self.small = sum(p.numel() for p in program.leaves.values()) < 2_000_000
         self.controls: dict = {}
         self.cache: dict = {}
         self.failures: dict[str, str] = {}
@@ -65,7 +66,7 @@ class Laboratory:
         began = time.monotonic()
         self.evidence.add_run(Run(experiment, "experiment", "main"))
         try:
-            with untouched():
+            with untouched(one_thread=self.small):
                 outcome = function(self, asks or {})
         except CannotReplay as error:
             outcome, self.failures[experiment] = None, str(error)

@@ -22,14 +22,19 @@ COLLAPSED = 1e12
 
 
 @contextlib.contextmanager
-def untouched():
-    """Random states of torch, Python and NumPy, default dtype and gradient mode as they were."""
+def untouched(*, one_thread: bool = False):
+    """Random states of torch, Python and NumPy, threads and gradient mode as they were.
+
+    one_thread  for small models: waking a second thread costs more than it computes
+    """
     import numpy
 
     torch_state, python_state, numpy_state = torch.get_rng_state(), random.getstate(), numpy.random.get_state()
     grad, threads = torch.is_grad_enabled(), torch.get_num_threads()
     try:
         torch.set_grad_enabled(True)
+        if one_thread:
+            torch.set_num_threads(1)
         yield
     finally:
         torch.set_rng_state(torch_state)

@@ -23,6 +23,8 @@ _SILENT = {"shape", "dtype", "device", "requires_grad", "is_leaf", "grad_fn", "n
            "__hash__", "__repr__", "__format__", "backward", "register_hook", "retain_grad", "_version", "type",
            "is_meta", "is_nested", "untyped_storage", "__class__", "itemsize", "nbytes", "requires_grad_", "is_same_size",
            "is_inference", "_is_view", "is_neg", "is_conj", "output_nr", "_backward_hooks", "retains_grad", "is_signed"}
+_RANDOM = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli", "normal", "multinomial",
+           "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "poisson", "gumbel_softmax", "rrelu"}
 # Leaving torch: what is computed from the result has no gradient.
 EXITS = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__array__", "__index__"}
 
@@ -158,7 +160,7 @@ class Recorder(TorchFunctionMode):
         window = self.window
         if window is None or self.paused or torch._C._current_graph_task_id() != -1:
             if window is None and not self.paused and self.on_idle is not None:
-                self.on_idle(func)
+                self.on_idle(func, args)
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "") or ""
         if name == "__get__":
@@ -193,6 +195,8 @@ class Recorder(TorchFunctionMode):
         if not any(True for _ in tensors_in(result)) and name != "__setitem__":
             return
         args, kwargs = tape_args
+        if self._fixed(name, args, kwargs, result):
+            return  # computed from the batch alone: where it is used, its value is a constant of the step
         target = args[0].ref if name == "__setitem__" and hasattr(args[0], "ref") else None
         node = Node(func, name, args, kwargs, [], where, torch.is_grad_enabled(), autocast_state())
         node.inputs = references((args, kwargs))
@@ -204,6 +208,15 @@ class Recorder(TorchFunctionMode):
         else:
             node.outputs = window.make_slots(result)
         window.nodes.append(node)
+
+    @staticmethod
+    def _fixed(name: str, args, kwargs, result) -> bool:
+        """Whether a result depends on nothing but constants: not on a model, a parameter or a random number."""
+        if name in _RANDOM or name == "__setitem__" or name.startswith("__i") or name.endswith("_") and not name.endswith("__"):
+            return False
+        if any(not isinstance(ref, int) for ref in references((args, kwargs))):
+            return False
+        return not any(t.requires_grad for t in tensors_in(result))
 
     def _trace(self, window: Window, name, where, inputs, before, args, kwargs, result) -> None:
         step = Step(name, where, self.path[-1][0] if self.path else "", inputs, [], torch.is_grad_enabled(),
@@ -300,9 +313,7 @@ def finish(window: Window, loss: torch.Tensor, place_: str | None, value: float)
         return Tape([], Slot(-1), value, place_, {}, window.rng, window.step, False, reason)
     needed, kept = {slot}, []
     for node in reversed(window.nodes):
-        writes = bool(node.outputs) and node.module is None and (node.name == "__setitem__" or
-                                                                   (node.name.endswith("_") and not node.name.endswith("__"))
-                                                                   or node.name.startswith("__i"))
+        writes = bool(node.outputs) and node.writes
         touched = writes and window.storages[node.outputs[0]] in {window.storages[s] for s in needed} - {0}
         if touched or any(out in needed for out in node.outputs):
             kept.append(node)

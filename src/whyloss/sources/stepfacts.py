@@ -18,11 +18,12 @@ _NORMALISERS = {"softmax": "softmax", "sigmoid": "sigmoid", "log_softmax": "log_
 def of_step(watch, window, loss, reached, where) -> None:
     """Everything a check may want to know of this step."""
     ancestors = _ancestors(window, loss)
+    _loss_made(watch, window, loss)
     ids = {id(leaf) for leaf in reached}
     watch.ever_reached.update(ids)
     for at in sorted(ancestors):
         step = window.trace[at]
-        _cut(watch, window, step)
+        _cut(watch, window, step, ancestors)
         _broadcast(watch, window, step)
     _exits(watch, window, ancestors)
     for at, step in enumerate(window.trace):
@@ -47,7 +48,28 @@ def _ancestors(window, loss) -> set[int]:
     return found
 
 
-def _cut(watch, window, step) -> None:
+def _loss_made(watch, window, loss) -> None:
+    """The line that computed the tensor which backward() is called on."""
+    at = window.index.get(id(loss))
+    maker = window.meta[at].maker if at is not None else -1
+    if maker >= 0:
+        step = window.trace[maker]
+        watch.observe("loss_made", {"operation": step.name, "module": step.module}, step.place or "?")
+
+
+def _enters(window, step, ancestors) -> str | None:
+    """Where the result of a gradient-free stretch first meets an operation with gradients on."""
+    wanted = set(step.outputs)
+    for at in sorted(ancestors):
+        following = window.trace[at]
+        if wanted.intersection(following.inputs):
+            if following.grad_enabled:
+                return following.place
+            wanted.update(following.outputs)
+    return None
+
+
+def _cut(watch, window, step, ancestors) -> None:
     """An operation on the way to the loss whose inputs want a gradient and whose output has none."""
     wants = [window.meta[i].wants_grad for i in step.inputs]
     outputs = [window.meta[o] for o in step.outputs]
@@ -55,7 +77,7 @@ def _cut(watch, window, step) -> None:
         return
     if not any(o.wants_grad for o in outputs):
         watch.observe("cut", {"operation": step.name, "module": step.module, "grad_enabled": step.grad_enabled,
-                              "shape": list(outputs[0].shape), "root": watch.root_label(window)}, step.place or "?")
+                              "enters": None if step.grad_enabled else _enters(window, step, ancestors), "shape": list(outputs[0].shape), "root": watch.root_label(window)}, step.place or "?")
     elif step.name in STEP_FUNCTIONS:
         watch.observe("step_function", {"operation": step.name, "module": step.module}, step.place or "?")
 

@@ -49,6 +49,12 @@ class Node:
     modes: tuple[bool, ...] = ()
     inputs: list = field(default_factory=list)
 
+    @property
+    def writes(self) -> bool:
+        """Whether it changes its first argument in place."""
+        return self.module is None and (self.name == "__setitem__" or self.name.startswith("__i")
+                                        or self.name.endswith("_") and not self.name.endswith("__"))
+
 
 @dataclass
 class Tape:
@@ -88,6 +94,8 @@ class Tape:
                 made.update({slot: given[slot] for slot in node.outputs})
                 continue
             args, kwargs = resolve((node.args, node.kwargs), bound, self.constants, bindings)
+            if node.writes and node.args and isinstance(getattr(node.args[0], "ref", None), int):
+                args = (args[0].clone(), *args[1:])  # written in place: the stored batch must survive the replay
             if swap is not None:
                 args, kwargs = swap(node, args, kwargs)
             with _context(node, bindings.ignore_no_grad):

@@ -115,7 +115,7 @@ class Watch:
             return original(module, *args, **kwargs)
         if recorder.depth:
             return self._inner_call(module, original, args, kwargs)
-        if next(module.parameters(), None) is None and not getattr(module, "_buffers", None):
+        if next(module.parameters(), None) is None and next(module.buffers(), None) is None:
             return original(module, *args, **kwargs)  # a loss or an activation: its operations are recorded themselves
         return self._root_call(module, original, args, kwargs)
 
@@ -125,6 +125,8 @@ class Watch:
         with self._guard():
             where = place.here(3)
             evaluation = not torch.is_grad_enabled()
+            if not evaluation:
+                self._fed_without_gradient(args, kwargs, where)
             window = self._window_for(evaluation, bare)
             if window is not None:
                 self.root_names.setdefault(id(bare), {id(m): n for n, m in bare.named_modules()})
@@ -169,6 +171,15 @@ class Watch:
             with self._guard():
                 self.layers.module_called(window, name, module, args, result)
         return result
+
+    def _fed_without_gradient(self, args, kwargs, where) -> None:
+        """A gradient-free call whose output this call takes in was part of the forward pass, not an evaluation."""
+        window, output = self.recorder.window, self.evaluation.output
+        if window is None or not window.evaluation or not any(t is output for t in facts.tensors_in((args, kwargs))):
+            return
+        self.observe("cut", {"operation": "no_grad", "module": "", "grad_enabled": False, "enters": where,
+                             "shape": list(output.shape), "root": ""}, self.evaluation.place or "?")
+        self.evaluation._fresh()
 
     def _window_for(self, evaluation: bool, module) -> Window | None:
         """The window this root call belongs to, opened if none is open."""
@@ -226,11 +237,19 @@ class Watch:
         return result
 
     # ------------------------------------------------------------------ operations
-    def _idle(self, func) -> None:
-        """Between backward and the next forward: who reads .grad?"""
-        if self.awake and getattr(func, "__self__", None) is torch.Tensor.grad and func.__name__ == "__get__":
+    def _idle(self, func, args) -> None:
+        """Between backward and the next forward: who reads .grad, who adds to a tensor that still has its graph?"""
+        if not self.awake or torch._C._current_graph_task_id() != -1:
+            return
+        name = getattr(func, "__name__", "")
+        if name == "__get__" and getattr(func, "__self__", None) is torch.Tensor.grad:
             with self._guard():
                 self.gradients.read(place.here(2))
+        elif name in ("add", "__add__", "__radd__", "__iadd__", "add_", "sum", "stack", "cat"):
+            with self._guard():
+                if any(t.grad_fn is not None for t in facts.tensors_in(args)):
+                    where = place.here(2)
+                    self.counts[("graph_used_after_backward", where)] = self.counts.get(("graph_used_after_backward", where), 0) + 1
 
     def _operation(self, window: Window, step) -> None:
         if step.name == "grad":

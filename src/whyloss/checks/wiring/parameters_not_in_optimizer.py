@@ -1,0 +1,44 @@
+"""Trainable parameters are in no optimizer."""
+
+from dataclasses import dataclass
+
+from whyloss.check import Check, Need
+from whyloss.checks.wiring import learned, listed, module_of, moved, parameters, stepping
+
+
+@dataclass(frozen=True)
+class ParametersNotInOptimizer(Check):
+    """Parameters that backward reaches are in no optimizer, at the end of the run.
+
+    Sees      identity of the optimizers' tensors, the tensors that backward reaches, and whether values changed.
+    Expects   every trainable tensor in some optimizer.
+    Means     a head or second module was not passed on; proven where nothing that is held can be trained.
+    Not for   frozen parameters, updates by hand, an optimizer that comes later (GAN), inputs being optimised.
+    Source    Optimizer.add_param_group; parameters compared by identity at the end of the run.
+    """
+
+    satisfied: float = 0.8  # share of the way to the floor; a run that got there leaves the rest out on purpose
+
+    stage = "wiring"
+    needs = (Need("optimizer"), Need("parameter"), Need("loss"))
+    isolates = "every trainable parameter is in an optimizer"
+    causes = ("parameters-not-in-optimizer",)
+
+    def judge(self, evidence, run):
+        rows = parameters(evidence, run)
+        active = stepping(evidence, run)
+        left_out = [name for name, row in rows if row["reached"] and row["requires_grad"] and not row["held"]
+                    and row["in_model"] and not row.get("unregistered") and not moved(evidence, name, row, run)]
+        if not left_out or not active or any(facts["foreign"] for facts in active.values()):
+            return
+        usable = [name for name, row in rows if row["held"] and row["reached"] and row["requires_grad"]]
+        say = self.prove if not usable else self.note if learned(evidence, run, self.satisfied) else self.suspect
+        place = next(iter(active.values()))["place"]
+        yield say(
+            "parameters-not-in-optimizer", subject=module_of(left_out[0]), step=0, location=place,
+            measured=f"{len(left_out)} trainable tensors get gradients and are in no optimizer ({listed(left_out)}); "
+                     f"{len(usable)} are", expected="0 trainable tensors outside",
+            message=f"{listed(left_out, 2)} get gradients, but no optimizer holds them: they keep their initial values.",
+            remedies=(f"pass these parameters to the optimizer ({place})",
+                      "or set requires_grad=False on them if they should stay fixed"),
+            explains=("flat-from-start", "plateau-high", "parameters-unchanged"))

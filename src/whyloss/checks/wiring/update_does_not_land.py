@@ -1,0 +1,64 @@
+"""New values are computed and the model keeps the old ones."""
+
+from dataclasses import dataclass
+
+from whyloss.check import Check, Need
+from whyloss.checks.wiring import busiest, calls, listed, moved, optimizers, parameters, total
+
+
+@dataclass(frozen=True)
+class UpdateDoesNotLand(Check):
+    """An update is computed, and the values of the parameters never change.
+
+    Sees      lines that read .grad or call autograd.grad, optimizer steps with their rate, and the parameters' values.
+    Expects   values that differ from one backward to the next.
+    Means     `w = w - lr * g` bound a new name, a result was dropped, or a copy was updated.
+    Not for   no update written at all, a learning rate of 0 or below the number format, half precision.
+    Source    PyTorch, in-place semantics; values compared before and after.
+    """
+
+    backwards: int = 3
+    smallest_rate: float = 1e-6  # below it an update can vanish in float32
+
+    stage = "wiring"
+    needs = (Need("totals"),)
+    isolates = "updates reach the parameters"
+    causes = ("update-does-not-land",)
+
+    def judge(self, evidence, run):
+        yield from self._functional(evidence, run)
+        trained = [(name, row) for name, row in parameters(evidence, run) if row["reached"] and row["requires_grad"]]
+        still = [name for name, row in trained if not moved(evidence, name, row, run)]
+        if not still or total(evidence, "backward", run) < self.backwards:
+            return
+        readers = calls(evidence, "read_grad", run)
+        if readers and not optimizers(evidence, run) and len(still) == len(trained):
+            where = busiest(readers)
+            yield self._prove(still, where, f"{readers[where]} gradients read at {where}, {len(still)} tensors, max |dw| = 0")
+        elif total(evidence, "optimizer_steps", run) >= self.backwards and self._rates(evidence, run) >= self.smallest_rate:
+            stuck = [name for name, row in trained if name in still and row["held"] and row["dtype"] in ("float32", "float64")
+                     and min(evidence.series("grad_norm", name, run).values, default=0) > 0]
+            if stuck and len(stuck) == sum(row["held"] for _, row in trained):
+                where = busiest(calls(evidence, "step", run))
+                yield self._prove(stuck, where, f"{total(evidence, 'optimizer_steps', run)} steps, max |dw| = 0")
+
+    def _functional(self, evidence, run):
+        """Loops without backward(): autograd.grad is given the same values at every call."""
+        for where, column in evidence.by_subject("functional_grad", run).items():
+            later = [row["moved"] for row in column.values[1:]]
+            if len(later) >= self.backwards and not any(later):
+                yield self._prove(column.first.value["names"], where,
+                                  f"{calls(evidence, 'autograd.grad', run)[where]} gradients taken at the same values")
+
+    def _rates(self, evidence, run) -> float:
+        return min((max(column.values) for column in evidence.by_subject("learning_rate", run).values()), default=0.0)
+
+    def _prove(self, names, where, measured):
+        return self.prove(
+            "update-does-not-land", subject=names[0] if names else None, step=0, location=where, measured=measured,
+            expected="other values at the next gradient",
+            message=f"An update is computed, but {listed(list(names), 2)} keep their values: the result is bound to a new "
+                    "name, dropped, or written to a copy.",
+            remedies=(f"write the update in place under torch.no_grad(): w -= lr * w.grad ({where})",
+                      "or use an optimizer of torch.optim"),
+            explains=("flat-from-start", "parameters-unchanged"))
