@@ -12,8 +12,10 @@ FAMILIES = ("loop", "graph", "loss", "init", "activation", "rate", "data", "shap
 
 
 def tail(losses: np.ndarray, share: float = 0.2) -> float:
-    """Median of the last fifth (at least 5 points): robust to batch noise. Non-finite losses count as infinite."""
+    """Median of the last fifth (at least 5 points): robust to batch noise. A run that ends non-finite ends at infinity."""
     losses = np.where(np.isfinite(losses), losses, np.inf)
+    if len(losses) and not np.isfinite(losses[-1]):
+        return np.inf
     return float(np.median(losses[-max(5, int(len(losses) * share)):])) if len(losses) else np.inf
 
 

@@ -33,7 +33,11 @@ def assess(evidence: Evidence, run: str = "main") -> dict | None:
     """
     series = evidence.series("loss", run=run).finite()
     if len(series) < 5:
-        return None
+        whole = evidence.series("loss", run=run)
+        if len(whole) < 5:
+            return None
+        start = series.first.value if series else math.nan
+        return {"learned": False, "share": 0.0, "start": start, "end": math.nan, "reference": start, "floor": 0.0}
     values = series.array()
     head, rest = max(1, min(5, len(values) // 20)), max(3, len(values) // 8)
     start, end = float(np.median(values[:head])), float(np.median(values[-rest:]))

@@ -248,8 +248,8 @@ class Watch:
         elif name in ("add", "__add__", "__radd__", "__iadd__", "add_", "sum", "stack", "cat"):
             with self._guard():
                 if any(t.grad_fn is not None for t in facts.tensors_in(args)):
-                    where = place.here(2)
-                    self.counts[("graph_used_after_backward", where)] = self.counts.get(("graph_used_after_backward", where), 0) + 1
+                    key = ("graph_used_after_backward", place.here(2))
+                    self.counts[key] = self.counts.get(key, 0) + 1
 
     def _operation(self, window: Window, step) -> None:
         if step.name == "grad":

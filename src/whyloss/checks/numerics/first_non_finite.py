@@ -36,6 +36,9 @@ class FirstNonFinite(Check):
 
     def judge(self, evidence, run):
         fact = evidence.fact("first_non_finite", run=run)
+        finite = evidence.series("loss", run=run).first_non_finite() is None
+        if finite and (evidence.fact("learned", run=run) or {}).get("learned"):
+            return  # skipped on purpose (a loss scaler) or masked again: the training went on and learned
         if fact["phase"] == "update":
             yield from self._update(fact)
         elif fact.get("kind") == "input":
@@ -105,9 +108,10 @@ class FirstNonFinite(Check):
         elif kind in _UNSAFE:
             what, expected = _UNSAFE[kind]
             text = what.format(zeros="a negative number" if low < 0 else "0", max=high)
-            zeros = f"; {fact['input_zeros']} of {fact['entries']} are 0" if kind in ("log-of-zero", "root-at-zero") and fact.get("input_zeros") else ""
             way = " in the backward pass" if fact["phase"] == "backward" else ""
-            yield self.prove(kind, **facts, measured=f"{operation} of values in [{low:.4g}, {high:.4g}]{zeros}", expected=expected,
+            zeros = f"; {fact['input_zeros']} of {fact['entries']} are 0" if kind in ("log-of-zero", "root-at-zero") and fact.get("input_zeros") else ""
+            seen = f"{operation} of values in [{low:.4g}, {high:.4g}]{zeros}" if not way else f"loss {fact['loss']:.4g} is finite, the gradient through {operation} is not"
+            yield self.prove(kind, **facts, measured=seen, expected=expected,
                              message=f"The first non-finite value was made{way} by {operation}: {text}.")
         elif "ctc" in operation:
             yield self.prove("infeasible-sample", **facts, measured=f"{operation} = {fact['loss']} from finite log-probabilities",

@@ -33,7 +33,7 @@ class LearningRateZero(Check):
         where = busiest(calls(evidence, "schedule", run)) if scheduled else facts.get("place")
         say = self.prove if len(zero) == len(groups) else self.note if learned(evidence, run) else self.suspect
         yield say(
-            "learning-rate-zero", subject=zero[0], step=0, location=where,
+            "learning-rate-zero", subject=optimizer, step=0, location=where,
             measured=f"learning rate 0 in all {len(groups[zero[0]])} steps of {zero[0]}", expected="above 0",
             message="The schedule keeps the learning rate at 0, so no step changes anything." if scheduled else
                     "The learning rate is 0, so no step changes anything.",

@@ -35,7 +35,7 @@ class UpdateDoesNotLand(Check):
         if readers and not optimizers(evidence, run) and len(still) == len(trained):
             where = busiest(readers)
             yield self._prove(still, where, f"{readers[where]} gradients read at {where}, {len(still)} tensors, max |dw| = 0")
-        elif total(evidence, "optimizer_steps", run) >= self.backwards and self._rates(evidence, run) >= self.smallest_rate:
+        elif self._used(evidence, run) >= self.backwards and self._rates(evidence, run) >= self.smallest_rate:
             stuck = [name for name, row in trained if name in still and row["held"] and row["dtype"] in ("float32", "float64")
                      and min(evidence.series("grad_norm", name, run).values, default=0) > 0]
             if stuck and len(stuck) == sum(row["held"] for _, row in trained):
@@ -49,6 +49,10 @@ class UpdateDoesNotLand(Check):
             if len(later) >= self.backwards and not any(later):
                 yield self._prove(column.first.value["names"], where,
                                   f"{calls(evidence, 'autograd.grad', run)[where]} gradients taken at the same values")
+
+    def _used(self, evidence, run) -> int:
+        """Optimizer steps that found a gradient."""
+        return sum(row["norm"] > 0 for column in evidence.by_subject("step", run).values() for row in column.values)
 
     def _rates(self, evidence, run) -> float:
         return min((max(column.values) for column in evidence.by_subject("learning_rate", run).values()), default=0.0)

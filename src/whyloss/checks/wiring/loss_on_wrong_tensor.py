@@ -1,0 +1,64 @@
+"""The loss does not depend on the output that is meant."""
+
+from dataclasses import dataclass
+
+from whyloss.check import Check, Need
+from whyloss.checks.wiring import module_of
+from whyloss.checks.wiring.graph_detached import unreached
+
+
+@dataclass(frozen=True)
+class LossOnWrongTensor(Check):
+    """What backward differentiates does not depend on the model's output, or not on the head that is scored.
+
+    Sees      whether the loss depends on each model's output; losses computed from a head whose weights no backward reaches.
+    Expects   the output that is scored is the one that is differentiated.
+    Means     backward runs on an auxiliary loss, an old output or the target.
+    Not for   models used by another loss (GAN), outputs computed without gradients, auxiliary heads that are never scored.
+    Source    graph walk: the output is not reachable from the loss.
+    """
+
+    backwards: int = 3
+
+    stage = "wiring"
+    needs = (Need("root", points=3), Need("parameter"))
+    isolates = "the loss depends on the output"
+    causes = ("loss-on-wrong-tensor",)
+
+    def judge(self, evidence, run):
+        yield from self._scored_head(evidence, run)
+        yield from self._whole_output(evidence, run)
+
+    def _scored_head(self, evidence, run):
+        """A loss of the head is computed, and another one is differentiated."""
+        lost = {module_of(name) for name in unreached(evidence, run)}
+        for where, column in evidence.by_subject("loss_call", run).items():
+            idle = [o for o in column if not o.value["counts"] and o.value["producer_module"] in lost]
+            if len(idle) >= self.backwards and not any(o.value["counts"] for o in column if o.value["producer_module"] in lost):
+                head = idle[0].value["producer_module"]
+                yield self.prove(
+                    "loss-on-wrong-tensor", subject=head, step=0, location=where,
+                    measured=f"{idle[0].value['function']} of {head}'s output computed {len(idle)} times and never differentiated; "
+                             "no backward reaches its weights",
+                    expected="the loss of the output that is scored is differentiated",
+                    message=f"backward() runs on another loss than that of {head}: what is scored gets no gradient.",
+                    remedies=(f"call backward() on the loss computed at {where}, or on the sum of all losses",),
+                    explains=("flat-from-start", "gradient-none", "metric-does-not-follow-loss"))
+                return
+
+    def _whole_output(self, evidence, run):
+        models = {}
+        for where, column in evidence.by_subject("root", run).items():
+            for seen in column:
+                if seen.value["parameters"] and seen.value["output_wants_grad"]:
+                    models.setdefault(seen.value["module"], []).append((where, seen))
+        for name, seen in models.items():
+            if len(seen) >= self.backwards and not any(o.value["outputs_used"] or o.value["reached"] for _, o in seen):
+                where = seen[0][0]
+                yield self.prove(
+                    "loss-on-wrong-tensor", subject=name, step=0, location=where,
+                    measured=f"{name} called {len(seen)} times, its output is in the graph of no loss",
+                    expected="a loss computed from the output",
+                    message=f"The loss does not depend on the output of {name}, so {name} gets no gradient.",
+                    remedies=(f"compute the loss from what {name} returns ({where})",),
+                    explains=("flat-from-start", "gradient-none"))
