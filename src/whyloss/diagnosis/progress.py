@@ -42,17 +42,40 @@ def assess(evidence: Evidence, run: str = "main") -> dict | None:
     head, rest = max(1, min(5, len(values) // 20)), max(3, len(values) // 8)
     start, end = float(np.median(values[:head])), float(np.median(values[-rest:]))
     entropy, chance = baselines(evidence, run)
-    reference = min(start, entropy) if entropy is not None and entropy > 0.02 else start
+    constant = entropy if entropy is not None and entropy > 0.02 else _target_variance(evidence, run)
+    reference = constant if constant is not None else start
     floor = 0.0 if values.min() >= 0 else float(values.min())
     share = (reference - end) / max(reference - floor, 1e-12)
     broken = evidence.series("loss", run=run).first_non_finite() is not None
     learned = share >= LEARNED and not broken
     noise = float(np.std(values[-rest:])) / math.sqrt(rest)
-    learned = learned and start - end > 2 * noise
+    learned = learned and (start - end > 2 * noise or end < 0.5 * reference)
     accuracy = evidence.series("accuracy", run=run)
     if accuracy and accuracy.array()[-3:].mean() > 0.9 and accuracy.array()[-3:].mean() - accuracy.array()[0] > 0.2:
         learned = not broken
+    if _validation_says_so(evidence, run):
+        learned = not broken
     return {"learned": bool(learned), "share": float(share), "start": start, "end": end, "reference": reference, "floor": floor}
+
+
+def _target_variance(evidence: Evidence, run: str) -> float | None:
+    """Mean squared error of the best constant, where the run's loss is that."""
+    calls = [o.value for s in evidence.by_subject("loss_call", run).values() for o in s if o.value.get("counts")]
+    if len({c["function"] for c in calls}) != 1 or calls[0]["function"] != "mse_loss" or calls[0]["reduction"] != "mean":
+        return None
+    first, seen = calls[0].get("value"), evidence.series("loss", run=run).first.value
+    if first is None or abs(first - seen) > 1e-3 * max(1.0, abs(seen)) or calls[0]["shape"] != calls[0]["target_shape"]:
+        return None
+    return float(np.median([c["target_std"] ** 2 for c in calls])) or None
+
+
+def _validation_says_so(evidence: Evidence, run: str) -> bool:
+    """Accuracy in evaluation far above guessing, over enough samples: learned, whatever the noisy loss looks like."""
+    accuracy, chance = evidence.series("val_accuracy", run=run), evidence.series("chance", run=run)
+    if not accuracy or not chance:
+        return False
+    guess = math.exp(-float(np.median(chance.array())))
+    return accuracy.last.value > max(0.85, 1.5 * guess)
 
 
 def read_curves(evidence: Evidence, run: str = "main") -> list[Curve]:

@@ -152,6 +152,9 @@ def _target(call: LossCall, prediction: torch.Tensor) -> dict:
     row = {"target_min": float(target.min()), "target_max": float(target.max()),
            "target_std": float(target.float().std()) if target.numel() > 1 else 0.0, "target_mean": float(target.float().mean()),
            "target_non_finite": int((~torch.isfinite(target.float())).sum())}
+    if target.is_floating_point() and prediction.numel() == target.numel() <= 65536:
+        row["target_whole"] = bool((target == target.round()).all())
+        row["target_entropy"] = meters.entropy(target) if row["target_whole"] else 0.0
     if call.name in CLASS_LOSSES and not target.is_floating_point() and prediction.dim() >= 2:
         kept = target[target != call.ignore_index] if call.ignore_index is not None else target
         row["classes"], row["chance"] = prediction.shape[1], math.log(max(prediction.shape[1], 1))
@@ -220,6 +223,8 @@ def _inputs(watch, window) -> None:
     row = {"shape": list(tensor.shape), "dtype": str(tensor.dtype).replace("torch.", ""), "non_finite": bad,
            "min": float(values.min()), "max": float(values.max()), "mean": float(values.mean()),
            "std": float(values.std()) if values.numel() > 1 else 0.0, "floating": tensor.is_floating_point()}
+    if bad and values.dim() == 2:
+        row["non_finite_columns"] = (~torch.isfinite(values)).any(0).nonzero().flatten()[:5].tolist()
     if values.dim() >= 2 and values.shape[0] > 1:
         row["between_samples"] = float(values.reshape(values.shape[0], -1).std(0).mean())
         if values.shape[0] <= 512:

@@ -3,6 +3,7 @@
 from whyloss.checks.wiring.backward_never_called import BackwardNeverCalled
 from whyloss.testing import check_contract, evidence_from, findings
 
+
 def loop(**changes):
     facts = {"totals": {"backward": 0, "optimizer_steps": 40}, "calls": {"step": {"train.py:23": 40}},
              "optimizer": {"Adam": {"stepped": True}}, "step": {"Adam": [{"with_gradient": 0}] * 40}}

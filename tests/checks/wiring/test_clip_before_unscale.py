@@ -3,6 +3,7 @@
 from whyloss.checks.wiring.clip_before_unscale import ClipBeforeUnscale
 from whyloss.testing import check_contract, evidence_from, findings
 
+
 def loop(before, after, norm, scale=1.0):
     return evidence_from(clip={"train.py:30": [{"limit": 1.0, "before": before, "after": after, "scale": scale}] * 20},
                          step={"SGD": [{"norm": norm, "clipped": True}] * 20})

@@ -3,6 +3,7 @@
 from whyloss.checks.wiring.eval_mode_while_training import EvalModeWhileTraining
 from whyloss.testing import check_contract, evidence_from, findings
 
+
 def root(training):
     return {"parameters": 6, "reached": 6, "training": training}
 

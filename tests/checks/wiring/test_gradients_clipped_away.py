@@ -3,6 +3,7 @@
 from whyloss.checks.wiring.gradients_clipped_away import GradientsClippedAway
 from whyloss.testing import check_contract, evidence_from, findings
 
+
 def clips(before, after, scale=1.0, count=40):
     return {"train.py:30": [{"limit": 1e-4, "before": before, "after": after, "scale": scale}] * count}
 

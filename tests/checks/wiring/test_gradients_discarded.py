@@ -3,6 +3,7 @@
 from whyloss.checks.wiring.gradients_discarded import GradientsDiscarded
 from whyloss.testing import check_contract, evidence_from, findings
 
+
 def step(discarded=0, norm=1.5):
     return {"place": "train.py:25", "held": 4, "with_gradient": 4, "norm": norm, "after_backward": 1.5,
             "discarded": discarded, "cleared_unused": "train.py:24" if discarded else None}

@@ -3,6 +3,7 @@
 from whyloss.checks.wiring.gradients_not_cleared import GradientsNotCleared
 from whyloss.testing import check_contract, evidence_from, findings
 
+
 def steps(tainted, count=40):
     return [{"place": "train.py:24", "held": 4, "tainted": tainted(at)} for at in range(count)]
 

@@ -3,6 +3,7 @@
 from whyloss.checks.wiring.graph_kept_alive import GraphKeptAlive
 from whyloss.testing import check_contract, evidence_from, findings
 
+
 def loop(alive=(1,) * 40, sizes=(11,) * 40, retain=False, **calls):
     return evidence_from(live_graphs=list(alive), graph_size={"train.py:17": list(sizes)},
                          backward={"train.py:17": [{"retain_graph": retain}] * 40},

@@ -3,6 +3,7 @@
 from whyloss.checks.wiring.learning_rate_zero import LearningRateZero
 from whyloss.testing import check_contract, evidence_from, findings
 
+
 def loop(rates, *, initial_lr=None, **more):
     groups = [{"lr": 0.0} | ({"initial_lr": initial_lr} if initial_lr else {})]
     return evidence_from(learning_rate=rates, optimizer={"Adam": {"place": "train.py:32", "groups": groups}},

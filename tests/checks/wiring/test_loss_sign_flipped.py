@@ -3,6 +3,7 @@
 from whyloss.checks.wiring.loss_sign_flipped import LossSignFlipped
 from whyloss.testing import check_contract, evidence_from, findings
 
+
 def loop(losses, *, call=2.3, maximize=False, log_softmax=False, backwards=("train.py:34",)):
     return evidence_from(
         loss=list(losses), calls={"backward": dict.fromkeys(backwards, 20)},

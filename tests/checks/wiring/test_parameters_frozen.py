@@ -3,6 +3,7 @@
 from whyloss.checks.wiring.parameters_frozen import ParametersFrozen
 from whyloss.testing import check_contract, evidence_from, findings
 
+
 def parameter(**changes):
     return {"requires_grad": True, "held": True, "in_model": True, "reached": True, "kind": "Linear", "shape": [4, 4],
             "dtype": "float32", "unregistered": False, "changed": True} | changes
@@ -16,10 +17,11 @@ def optimizer(**changes):
 FROZEN = parameter(requires_grad=False, reached=False, changed=False)
 
 
-def loop(*, middle=FROZEN, held=None, optimizer_facts=(), trainable=4, **more):
+def loop(*, middle=FROZEN, held=None, stem=None, optimizer_facts=(), trainable=4, **more):
     return evidence_from(loss=[2.3] * 5, optimizer={"Adam": optimizer(**dict(optimizer_facts))},
                          root={"train.py:40": [{"parameters": 10, "trainable": trainable}]},
-                         parameter={"mid1.weight": middle | {"held": False}, "head.weight": held or parameter()}, **more)
+                         parameter={"stem.weight": stem or held or parameter(), "mid1.weight": middle | {"held": False},
+                                    "head.weight": held or parameter()}, **more)
 
 
 def test_keeps_the_contract():
@@ -33,7 +35,7 @@ def test_is_unexamined_without_its_needs():
 def test_proves_that_all_the_optimizer_holds_is_frozen():
     found, = findings(ParametersFrozen(), loop(held=FROZEN, optimizer_facts={"frozen_held": 2}))
 
-    assert found.cause == "parameters-frozen" and found.status == "proven" and found.subject == "head"
+    assert found.cause == "parameters-frozen" and found.status == "proven" and found.subject == "stem"
     assert str(found.location) == "train.py:9" and "all 2 tensors that Adam holds" in found.measured
 
 
@@ -67,5 +69,12 @@ def test_spares_adapters_that_do_not_move_either():
 
 
 def test_spares_an_optimizer_whose_parameters_were_frozen_after_its_work():
-    evidence = loop(middle=parameter(), held=FROZEN, optimizer_facts={"frozen_held": 2}, step={"Adam": [{"with_gradient": 2}] * 9})
+    evidence = loop(middle=parameter(), held=FROZEN | {"reached": True}, optimizer_facts={"frozen_held": 2},
+                    step={"Adam": [{"with_gradient": 2}] * 9})
     assert findings(ParametersFrozen(), evidence) == []
+
+
+def test_only_notes_a_frozen_body_under_a_head_that_learns_something():
+    found, = findings(ParametersFrozen(), loop(stem=FROZEN, learned=[{"learned": True, "share": 0.4}]))
+
+    assert found.status == "note"

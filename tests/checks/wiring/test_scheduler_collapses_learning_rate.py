@@ -1,9 +1,9 @@
 """A schedule that ends too early."""
 
+from math import cos, pi
+
 from whyloss.checks.wiring.scheduler_collapses_learning_rate import SchedulerCollapsesLearningRate
 from whyloss.testing import check_contract, evidence_from, findings
-
-from math import cos, pi
 
 
 def loop(rates, **more):

@@ -3,6 +3,7 @@
 from whyloss.checks.wiring.scheduler_misordered import SchedulerMisordered
 from whyloss.testing import check_contract, evidence_from, findings
 
+
 def rows(*steps_done):
     return [{"kind": "StepLR", "lr": [0.1], "steps_done": done} for done in steps_done]
 

@@ -3,6 +3,7 @@
 from whyloss.checks.wiring.stale_optimizer_parameters import StaleOptimizerParameters
 from whyloss.testing import check_contract, evidence_from, findings
 
+
 def parameter(**changes):
     return {"requires_grad": True, "held": True, "in_model": True, "reached": True, "kind": "Linear", "shape": [4, 4],
             "dtype": "float32", "unregistered": False, "changed": True} | changes

@@ -3,6 +3,7 @@
 from whyloss.checks.wiring.train_mode_while_evaluating import TrainModeWhileEvaluating
 from whyloss.testing import check_contract, evidence_from, findings
 
+
 def loop(modes, *, kind="Dropout", scored=True, learned=True):
     return evidence_from(evaluated_in_train_mode={"train.py:60": {40: modes}}, layer={"drop": {"kind": kind}},
                          val_accuracy={"run": {40: 0.6}} if scored else {}, learned=[{"learned": learned, "share": 0.9}])

@@ -21,15 +21,18 @@ def matrices(evidence, run) -> list[tuple[str, float]]:
 def recurrences(evidence, run) -> list[tuple[str, str, float, int]]:
     """(weight, kind, root mean square singular value of the hidden matrix at the start, time steps) of each recurrent layer."""
     batch = next((c.values[0]["shape"][0] for c in evidence.by_subject("loss_call", run).values() if c.values[0]["shape"]), None)
+    layers = {name: column.values[-1] for name, column in evidence.by_subject("layer", run).items()}
     found = []
-    for name, column in evidence.by_subject("layer", run).items():
-        kind, size = column.values[-1]["kind"], [int(n) for n in re.findall(r"\d+", column.values[-1]["in"].split(")")[0])]
-        for weight, fact in evidence.by_subject("parameter", run).items():
-            inner = weight.rsplit(".", 1)
-            if kind in ("RNN", "LSTM", "GRU") and len(size) == 3 and inner[-1] == "weight_hh_l0" and (len(inner) == 1 or inner[0].endswith(name)):
-                start = fact.values[-1].get("initial") or {}
-                gates = fact.values[-1]["shape"][0]
-                found.append((weight, kind, start.get("norm", 0.0) / math.sqrt(gates), size[1] if size[0] == batch else size[0]))
+    for weight, column in evidence.by_subject("parameter", run).items():
+        fact, (owner, _, last) = column.values[-1], weight.rpartition(".")
+        same = [name for name, layer in layers.items() if layer["kind"] == fact["kind"]]
+        if fact["kind"] not in ("RNN", "LSTM", "GRU") or last != "weight_hh_l0" or not same:
+            continue
+        layer = layers[next((name for name in same if owner.endswith(name)), same[0])]
+        size = [int(n) for n in re.findall(r"\d+", layer["in"].split(")")[0])]
+        if len(size) == 3:
+            norm = (fact.get("initial") or {}).get("norm", 0.0)
+            found.append((weight, fact["kind"], norm / math.sqrt(fact["shape"][0]), size[1] if size[0] == batch else size[0]))
     return found
 
 

@@ -27,13 +27,15 @@ class BackwardNeverCalled(Check):
     def judge(self, evidence, run):
         steps, clears = calls(evidence, "step", run), calls(evidence, "zero", run)
         asked = total(evidence, "backward", run) or calls(evidence, "autograd.grad", run)
-        by_hand = any(row["with_gradient"] for column in evidence.by_subject("step", run).values() for row in column.values)
+        by_hand = any(row["with_gradient"] for column in evidence.by_subject("step", run).values()
+                      for row in column.values)
         if asked or by_hand or max(steps.total(), clears.total()) < self.steps:
             return
         where = busiest(steps) or busiest(clears)
         yield self.prove(
             "backward-never-called", subject=next(iter(optimizers(evidence, run)), None), step=0, location=where,
-            measured=f"0 backward passes, {steps.total()} optimizer steps", expected="one backward pass before each step",
+            measured=f"0 backward passes, {steps.total()} optimizer steps",
+            expected="one backward pass before each step",
             message="The loss is computed, but backward() is never called: every gradient is None and the optimizer "
                     "skips all parameters.",
             remedies=(f"call loss.backward() before optimizer.step() ({where})",),

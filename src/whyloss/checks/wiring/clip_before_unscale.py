@@ -40,15 +40,19 @@ class ClipBeforeUnscale(Check):
 
     def _by_hand(self, evidence, run, column):
         """Clips that cut, and the factor by which the norm falls until the step of the same iteration."""
-        steps = {o.step: o.value["norm"] for c in evidence.by_subject("step", run).values() for o in c if o.value["clipped"]}
-        rows = [o for o in column if o.value["scale"] == 1 and o.value["after"] < 0.99 * o.value["before"] and steps.get(o.step)]
+        steps = {o.step: o.value["norm"] for c in evidence.by_subject("step", run).values()
+                 for o in c if o.value["clipped"]}
+        rows = [o for o in column if o.value["scale"] == 1 and o.value["after"] < 0.99 * o.value["before"]
+                and steps.get(o.step)]
         return rows, [o.value["after"] / steps[o.step] for o in rows]
 
     def _prove(self, evidence, run, where, rows, factors):
         before, limit, factor = median(o.value["before"] for o in rows), rows[0].value["limit"], median(factors)
         return self.prove(
-            "clip-before-unscale", subject=next(iter(evidence.by_subject("step", run)), None), step=rows[0].step, location=where,
-            measured=f"norm {before:.3g} at the clip, {before / factor:.3g} without the loss scale of {factor:g}; limit "
+            "clip-before-unscale", subject=next(iter(evidence.by_subject("step", run)), None), step=rows[0].step,
+            location=where,
+            measured=f"norm {before:.3g} at the clip, {before / factor:.3g} without the loss scale of "
+                     f"{factor:g}; limit "
                      f"{limit:g}, so the step gets {limit / factor:.2g}",
             expected=f"unscale first: {min(limit, before / factor):.3g} at the step",
             message="Gradients are clipped while they are still multiplied by the loss scale; after unscaling next to "

@@ -46,9 +46,11 @@ class EvalModeWhileTraining(Check):
         since = f"from step {steps[0]} on" if steps[0] else "from the start"
         yield say(
             "eval-mode-while-training", subject=next(iter(asleep)), step=steps[0], location=where,
-            measured=f"{len(steps)} of {len(root)} traced training steps with {listed(list(asleep))} in eval mode, {since}",
+            measured=f"{len(steps)} of {len(root)} traced training steps with {listed(list(asleep))} in eval "
+                     f"mode, {since}",
             expected="training mode in every training step",
-            message=f"The model trains in eval mode {since}: dropout is off and batch norm does not use or update batch statistics.",
+            message=f"The model trains in eval mode {since}: dropout is off and batch norm does not use or "
+                    "update batch statistics.",
             remedies=(f"call model.train() before each training epoch; eval() was called at {where}" if switched else
                       "call model.train() before training",),
             explains=("plateau-high", "overfitting", "running-statistics-unchanged"))

@@ -27,7 +27,8 @@ class ForwardOutsideLoop(Check):
     def judge(self, evidence, run):
         if not any(moved(evidence, name, row, run) for name, row in parameters(evidence, run) if row["reached"]):
             return
-        forwards = sorted({o.step for c in evidence.by_subject("root", run).values() for o in c if o.value["parameters"]})
+        forwards = sorted({o.step for c in evidence.by_subject("root", run).values() for o in c
+                           if o.value["parameters"]})
         for where, column in evidence.by_subject("backward", run).items():
             if len(column) < self.backwards or len(set(column.steps)) < self.backwards:
                 continue  # several backwards of one step
@@ -41,7 +42,8 @@ class ForwardOutsideLoop(Check):
                     measured=f"{len(column)} backward passes through one graph, "
                              + (f"loss {losses[0]:.6g} in each" if same else "1 forward pass"),
                     expected="one forward pass for each backward",
-                    message="The prediction is computed once and its graph used again in every step, so the loss does not "
+                    message="The prediction is computed once and its graph used again in every step, so the "
+                            "loss does not "
                             "see the new weights.",
                     remedies=(f"call the model inside the loop, and drop retain_graph=True ({where})",),
                     explains=("flat-from-start",))

@@ -13,7 +13,8 @@ class GradientsDiscarded(Check):
     Sees      for each step: gradient norm after backward, norm at the step, and the line that cleared in between.
     Expects   what backward computed is what the step uses.
     Means     zero_grad() stands between backward() and step(), or in the micro-batch loop of an accumulation.
-    Not for   a GAN (another optimizer's gradients are cleared), a step inside a backward hook, steps skipped by a scaler.
+    Not for   a GAN (another optimizer's gradients are cleared), a step inside a backward hook, steps that a scaler
+              skips.
     Source    torch.optim: order of zero_grad, backward and step.
     """
 
@@ -28,7 +29,8 @@ class GradientsDiscarded(Check):
     def judge(self, evidence, run):
         found = False
         for optimizer, column in evidence.by_subject("step", run).items():
-            empty = [o for o in column if o.value["discarded"] and o.value["after_backward"] > 0 and not o.value["norm"]]
+            empty = [o for o in column
+                     if o.value["discarded"] and o.value["after_backward"] > 0 and not o.value["norm"]]
             if len(empty) >= self.steps and len(empty) >= self.share * len(column):
                 found = True
                 yield self._prove(optimizer, column, empty)
@@ -42,7 +44,8 @@ class GradientsDiscarded(Check):
             "gradients-discarded", subject=optimizer, step=first.step, location=where,
             measured=f"gradient norm {first.value['after_backward']:.3g} after backward, 0 at the step; "
                      f"{len(empty)} of {len(column)} steps", expected="the same norm at the step",
-            message=f"The gradients are cleared at {where}, after backward() and before step(): the step finds nothing to apply.",
+            message=f"The gradients are cleared at {where}, after backward() and before step(): the step finds "
+                    "nothing to apply.",
             remedies=(f"move zero_grad() ({where}) in front of backward(), or behind step()",),
             explains=("flat-from-start", "parameters-unchanged"))
 

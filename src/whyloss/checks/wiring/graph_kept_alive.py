@@ -10,7 +10,8 @@ from whyloss.checks.wiring import busiest, calls
 class GraphKeptAlive(Check):
     """Graphs of past steps stay alive, or one graph grows with every step.
 
-    Sees      how many loss graphs are still held, the number of nodes behind each backward, lines that add to a used loss.
+    Sees      how many loss graphs are still held, the number of nodes behind each backward, lines that add to a loss
+              after its backward.
     Expects   one graph at a time, of constant size.
     Means     `total += loss` keeps every graph; a hidden state carried over without detach() lengthens the graph.
     Not for   losses kept for one epoch and dropped, retain_graph for two losses of one graph, longer sequences.
@@ -40,7 +41,8 @@ class GraphKeptAlive(Check):
             return
         where = busiest(calls(evidence, "graph_used_after_backward", run))
         yield self.prove(
-            "graph-kept-alive", subject=None, step=alive.steps[0], location=where or busiest(calls(evidence, "backward", run)),
+            "graph-kept-alive", step=alive.steps[0],
+            location=where or busiest(calls(evidence, "backward", run)),
             measured=f"{values[0]} loss graphs alive at step {alive.steps[0]}, {values[-1]} at step {alive.steps[-1]}",
             expected="1 or 2",
             message="The loss is kept together with its graph at every step" + (f" ({where})" if where else "") +
@@ -57,8 +59,10 @@ class GraphKeptAlive(Check):
             if all(b > a for a, b in zip(sizes, sizes[1:])) and sizes[-1] > 3 * sizes[0]:
                 yield self.prove(
                     "graph-kept-alive", step=column.steps[0], location=where,
-                    measured=f"{sizes[0]} graph nodes at step {column.steps[0]}, {sizes[-1]} at step {column.steps[-1]}",
+                    measured=f"{sizes[0]} graph nodes at step {column.steps[0]}, {sizes[-1]} at step "
+                             f"{column.steps[-1]}",
                     expected="a constant number of nodes",
-                    message="Each backward goes through all steps before it: a state is carried over together with its graph.",
+                    message="Each backward goes through all steps before it: a state is carried over together "
+                            "with its graph.",
                     remedies=(f"detach the carried state before each step, and drop retain_graph=True ({where})",),
                     explains=("step-time-grows", "memory-grows"))

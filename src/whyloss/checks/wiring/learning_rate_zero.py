@@ -24,7 +24,7 @@ class LearningRateZero(Check):
 
     def judge(self, evidence, run):
         groups = evidence.by_subject("learning_rate", run)
-        zero = [name for name, column in groups.items() if len(column) >= 3 and max(column.values) == 0 == min(column.values)]
+        zero = [name for name, column in groups.items() if len(column) >= 3 and not any(column.values)]
         if not zero:
             return
         optimizer = zero[0].rsplit(".", 1)[0]

@@ -11,10 +11,11 @@ from whyloss.checks.wiring.graph_detached import unreached
 class LossOnWrongTensor(Check):
     """What backward differentiates does not depend on the model's output, or not on the head that is scored.
 
-    Sees      whether the loss depends on each model's output; losses computed from a head whose weights no backward reaches.
+    Sees      whether the loss depends on each model's output; losses computed from a head that no backward reaches.
     Expects   the output that is scored is the one that is differentiated.
     Means     backward runs on an auxiliary loss, an old output or the target.
-    Not for   models used by another loss (GAN), outputs computed without gradients, auxiliary heads that are never scored.
+    Not for   models used by another loss (GAN), outputs computed without gradients, auxiliary heads that are never
+              scored.
     Source    graph walk: the output is not reachable from the loss.
     """
 
@@ -34,12 +35,12 @@ class LossOnWrongTensor(Check):
         lost = {module_of(name) for name in unreached(evidence, run)}
         for where, column in evidence.by_subject("loss_call", run).items():
             idle = [o for o in column if not o.value["counts"] and o.value["producer_module"] in lost]
-            if len(idle) >= self.backwards and not any(o.value["counts"] for o in column if o.value["producer_module"] in lost):
+            if len(idle) >= self.backwards and len(idle) == sum(o.value["producer_module"] in lost for o in column):
                 head = idle[0].value["producer_module"]
                 yield self.prove(
                     "loss-on-wrong-tensor", subject=head, step=0, location=where,
-                    measured=f"{idle[0].value['function']} of {head}'s output computed {len(idle)} times and never differentiated; "
-                             "no backward reaches its weights",
+                    measured=f"{idle[0].value['function']} of {head}'s output computed {len(idle)} times and never "
+                             "differentiated; no backward reaches its weights",
                     expected="the loss of the output that is scored is differentiated",
                     message=f"backward() runs on another loss than that of {head}: what is scored gets no gradient.",
                     remedies=(f"call backward() on the loss computed at {where}, or on the sum of all losses",),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from whyloss.check import Check, Need
-from whyloss.checks.wiring import busiest, calls, stepping
+from whyloss.checks.wiring import calls, stepping
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,17 @@ class LossSignFlipped(Check):
         made = next(iter(evidence.by_subject("loss_made", run)), None)
         yield from self._ascending(evidence, run, known, first, last)
         for where, row in known.items():
-            if one_loss and row["value"] and row["value"] > 0 and first < 0 and abs(first + row["value"]) < 1e-4 * row["value"]:
-                yield self._negative(where, f"{row['function']} gives {row['value']:.4g}, backward gets {first:.4g}", row["function"])
+            value = row["value"] or 0
+            if one_loss and first < 0 < value and abs(first + value) < 1e-4 * value:
+                yield self._negative(where, f"{row['function']} gives {value:.4g}, backward gets {first:.4g}", row["function"])
                 return
         if not known and one_loss and first < 0 and last < 3 * first:
             for where, column in evidence.by_subject("normalised_over", run).items():
                 row = column.first.value
                 chance = math.log(max(2, row["shape"][row["dim"]]))
                 if row["function"] == "log_softmax" and abs(first + chance) < self.near * chance:
-                    yield self._negative(made or where, f"loss {first:.4g} at the start, which is minus the {chance:.3g} of a "
-                                         f"guess, and {last:.4g} at the end", "log_softmax")
+                    yield self._negative(made or where, f"loss {first:.4g} at the start, which is minus the {chance:.3g} "
+                                         f"of a guess, and {last:.4g} at the end", "log_softmax")
                     return
 
     def _ascending(self, evidence, run, known, first, last):
@@ -59,12 +60,15 @@ class LossSignFlipped(Check):
                 yield self.prove(
                     "loss-sign-flipped", subject=optimizer, step=0, location=facts["place"],
                     measured=f"{optimizer} has {what}; {row['function']} rises from {first:.4g} to {last:.4g}",
-                    expected="a falling loss", message=f"{optimizer} is told to climb: {what}, with a loss that should fall.",
-                    remedies=(f"take {what} out ({facts['place']})",), explains=("diverged", "non-finite", "plateau-high"))
+                    expected="a falling loss",
+                    message=f"{optimizer} is told to climb: {what}, with a loss that should fall.",
+                    remedies=(f"take {what} out ({facts['place']})",),
+                    explains=("diverged", "non-finite", "plateau-high"))
                 return
 
     def _negative(self, where, measured, subject):
         return self.suspect(
-            "loss-sign-flipped", subject=subject, step=0, location=where, measured=measured, expected="a loss of 0 or more",
+            "loss-sign-flipped", subject=subject, step=0, location=where, measured=measured,
+            expected="a loss of 0 or more",
             message="The negative of a loss is minimised: it falls without bound while the predictions get worse.",
             remedies=(f"turn the sign of the loss ({where})",), explains=("diverged", "metric-does-not-follow-loss"))

@@ -37,7 +37,8 @@ class ModulesNotRegistered(Check):
             measured=f"{len(modules)} layers in a plain container ({listed(modules)}): {len(hidden)} tensors get "
                      "gradients, none is in an optimizer, none changed",
             expected="nn.ModuleList or nn.ModuleDict",
-            message=f"{listed(modules)} sit in a plain list or dict: parameters() does not see them, so they are never trained.",
+            message=f"{listed(modules)} sit in a plain list or dict: parameters() does not see them, so they "
+                    "are never trained.",
             remedies=(f"wrap the container {modules[0].split('[')[0]} in nn.ModuleList (or nn.ModuleDict)",
                       f"create the optimizer after that ({place})"),
             explains=("plateau-high", "flat-from-start", "parameters-unchanged"))

@@ -11,7 +11,8 @@ from whyloss.checks.wiring.graph_detached import COUNTS, unreached
 class NonDifferentiableOperation(Check):
     """Rounding, sign, comparison, argmax or an integer cast lies on the path to the loss.
 
-    Sees      such operations among the loss's ancestors; parameters whose gradient is exactly 0, or none, at every backward.
+    Sees      such operations among the loss's ancestors; parameters whose gradient is exactly 0, or none, at every
+              backward.
     Expects   a gradient that is not zero somewhere in front of the operation.
     Means     the operation is flat between its jumps (gradient 0), or gives integers (no gradient at all).
     Not for   straight-through estimators (the gradient is not zero), labels and masks, a zero head at the first step.
@@ -37,17 +38,17 @@ class NonDifferentiableOperation(Check):
                 return
         lost = unreached(evidence, run)
         cuts = evidence.by_subject("cut", run)
-        for where, column in cuts.items():
-            operation = column.first.value["operation"].rstrip("_")
-            if lost and operation in COUNTS and all(c.first.value["operation"].rstrip("_") in COUNTS for c in cuts.values()):
-                yield self._prove(where, operation, lost, "no gradient")
-                return
+        cutting = {where: column.first.value["operation"].rstrip("_") for where, column in cuts.items()}
+        if lost and cutting and set(cutting.values()) <= COUNTS:
+            where, operation = next(iter(cutting.items()))
+            yield self._prove(where, operation, lost, "no gradient")
 
     def _prove(self, where, operation, names, what):
         modules = list(dict.fromkeys(module_of(name) for name in names))
         return self.prove(
             "non-differentiable-operation", subject=modules[0], step=0, location=where,
-            measured=f"{operation} at {where}; {len(names)} tensors in front of it get {what} at every backward ({listed(modules)})",
+            measured=f"{operation} at {where}; {len(names)} tensors in front of it get {what} at every backward "
+                     f"({listed(modules)})",
             expected="a gradient that is not zero",
             message=f"{operation} has no slope, so nothing in front of it ({listed(modules)}) can learn.",
             remedies=(f"put a smooth stand-in or a straight-through estimator in place of {operation} ({where})",),

@@ -38,7 +38,8 @@ class ParametersNotInOptimizer(Check):
             "parameters-not-in-optimizer", subject=module_of(left_out[0]), step=0, location=place,
             measured=f"{len(left_out)} trainable tensors get gradients and are in no optimizer ({listed(left_out)}); "
                      f"{len(usable)} are", expected="0 trainable tensors outside",
-            message=f"{listed(left_out, 2)} get gradients, but no optimizer holds them: they keep their initial values.",
+            message=f"{listed(left_out, 2)} get gradients, but no optimizer holds them: they keep their initial "
+                    "values.",
             remedies=(f"pass these parameters to the optimizer ({place})",
                       "or set requires_grad=False on them if they should stay fixed"),
             explains=("flat-from-start", "plateau-high", "parameters-unchanged"))

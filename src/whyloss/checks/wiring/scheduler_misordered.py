@@ -52,8 +52,10 @@ class SchedulerMisordered(Check):
                 kind = column.first.value["kind"]
                 yield self.suspect(
                     "scheduler-misordered", subject=kind, step=0, location=where,
-                    measured=f"{done} optimizer steps, 0 scheduler steps; {optimizer} runs at {used:.3g} instead of {asked:.3g}",
+                    measured=f"{done} optimizer steps, 0 scheduler steps; {optimizer} runs at {used:.3g} "
+                             f"instead of {asked:.3g}",
                     expected="scheduler.step() in every iteration or epoch",
-                    message=f"{kind} is created but never stepped, so the learning rate stays at the start of the warm-up.",
+                    message=f"{kind} is created but never stepped, so the learning rate stays at the start of "
+                            "the warm-up.",
                     remedies=("call scheduler.step() after optimizer.step()",), explains=("flat-from-start",))
                 return

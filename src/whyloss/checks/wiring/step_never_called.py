@@ -53,10 +53,12 @@ class StepNeverCalled(Check):
         done = "" if not instead else f", {schedule[instead]} scheduler steps"
         return self.prove(
             "step-never-called", subject=optimizer, step=0, location=where,
-            measured=f"{backward.total()} backward passes, 0 steps of {optimizer}{done}; no weight moved (max |dw| = 0)",
+            measured=f"{backward.total()} backward passes, 0 steps of {optimizer}{done}; no weight moved (max "
+                     "|dw| = 0)",
             expected="one optimizer step after the backward passes of each batch",
             message="The scheduler steps in the place where the optimizer should: the learning rate changes, the "
                     "weights do not." if instead else
                     "Gradients arrive, but the optimizer never steps: the weights stay as they were initialised.",
-            remedies=(f"call optimizer.step() {'before scheduler.step()' if instead else 'after loss.backward()'} ({where})",),
+            remedies=(f"call optimizer.step() {'before scheduler.step()' if instead else 'after loss.backward()'} "
+                      f"({where})",),
             explains=("flat-from-start", "parameters-unchanged"))

@@ -34,8 +34,10 @@ class TrainModeWhileEvaluating(Check):
             say = self.suspect if dropped and learned(evidence, run) else self.note
             yield say(
                 "train-mode-while-evaluating", subject=(dropped or names)[0], step=awake[0].step, location=where,
-                measured=f"{len(awake)} of {len(column)} evaluations with {listed(names)} in training mode", expected="eval mode",
-                message=f"{listed(names)} are in training mode while the model is evaluated, so the score is not that of the model.",
+                measured=f"{len(awake)} of {len(column)} evaluations with {listed(names)} in training mode",
+                expected="eval mode",
+                message=f"{listed(names)} are in training mode while the model is evaluated, so the score is "
+                        "not that of the model.",
                 remedies=(f"call model.eval() before the evaluation at {where}, and model.train() after it",),
                 explains=("validation-worse", "validation-noisy"))
             return

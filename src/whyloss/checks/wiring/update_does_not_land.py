@@ -34,9 +34,11 @@ class UpdateDoesNotLand(Check):
         readers = calls(evidence, "read_grad", run)
         if readers and not optimizers(evidence, run) and len(still) == len(trained):
             where = busiest(readers)
-            yield self._prove(still, where, f"{readers[where]} gradients read at {where}, {len(still)} tensors, max |dw| = 0")
+            yield self._prove(still, where,
+                              f"{readers[where]} gradients read at {where}, {len(still)} tensors, max |dw| = 0")
         elif self._used(evidence, run) >= self.backwards and self._rates(evidence, run) >= self.smallest_rate:
-            stuck = [name for name, row in trained if name in still and row["held"] and row["dtype"] in ("float32", "float64")
+            stuck = [name for name, row in trained if name in still and row["held"]
+                     and row["dtype"] in ("float32", "float64")
                      and min(evidence.series("grad_norm", name, run).values, default=0) > 0]
             if stuck and len(stuck) == sum(row["held"] for _, row in trained):
                 where = busiest(calls(evidence, "step", run))
@@ -61,7 +63,8 @@ class UpdateDoesNotLand(Check):
         return self.prove(
             "update-does-not-land", subject=names[0] if names else None, step=0, location=where, measured=measured,
             expected="other values at the next gradient",
-            message=f"An update is computed, but {listed(list(names), 2)} keep their values: the result is bound to a new "
+            message=f"An update is computed, but {listed(list(names), 2)} keep their values: the result is "
+                    "bound to a new "
                     "name, dropped, or written to a copy.",
             remedies=(f"write the update in place under torch.no_grad(): w -= lr * w.grad ({where})",
                       "or use an optimizer of torch.optim"),

@@ -1,0 +1,40 @@
+"""Check: binary cross-entropy on values that were clamped into range."""
+
+from dataclasses import dataclass
+
+from whyloss.check import Check, Need
+from whyloss.checks.start import learned, loss_calls, source_of
+
+_CUTS = ("clamp", "clip", "hardtanh", "relu", "relu6", "clamp_min")
+
+
+@dataclass(frozen=True)
+class BceOnLogits(Check):
+    """binary_cross_entropy is given unbounded values that a clamp pressed into 0..1.
+
+    Sees      the operation that made the loss function's input; whether its values sit on the limits from the first batch on.
+    Expects   a sigmoid in front.
+    Means     entries on the limits have no gradient, and the logarithm of 0 is near.
+    Not for   a sigmoid followed by a narrow clamp, trainings that learn.
+    Source    PyTorch documentation, BCELoss.
+    """
+
+    edge: float = 1e-3
+    spread: float = 0.2
+
+    stage = "start"
+    needs = (Need("loss_call"),)
+    isolates = "binary cross-entropy gets probabilities"
+    causes = ("bce-on-logits",)
+
+    def judge(self, evidence, run):
+        for place, call, calls in loss_calls(evidence, run):
+            if call["function"] != "binary_cross_entropy" or call["producer"] not in _CUTS or learned(evidence, run):
+                continue
+            if call["min"] > self.edge or call["std"] < self.spread:
+                continue
+            yield self.suspect("bce-on-logits", subject=source_of(call), step=0, location=call.get("producer_place") or place,
+                               measured=f"values in [{call['min']:.3g}, {call['max']:.3g}] from a {call['producer']}, spread {call['std']:.2g} at step 0",
+                               expected="probabilities from a sigmoid, near 0.5 at the start", explains=("plateau-high", "flat-from-start"),
+                               message=f"binary_cross_entropy gets numbers that {call['producer']} cut to 0..1; where it cut, no gradient passes.",
+                               remedies=("use binary_cross_entropy_with_logits on the raw output",))

@@ -1,0 +1,105 @@
+"""The laboratory leaves everything as it found it, and its arms are comparable."""
+
+import copy
+import random
+
+import numpy
+import pytest
+import torch
+from torch import nn
+
+from whyloss.laboratory.lab import open_laboratory
+from whyloss.laboratory.names import EXPERIMENTS
+from whyloss.laboratory.sandbox import Plan, Rehearsal, untouched
+from whyloss.sources.watch import Watch
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(6, 12), nn.BatchNorm1d(12), nn.ReLU(), nn.Dropout(0.2))
+        self.head = nn.Linear(12, 3)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+
+@pytest.fixture(scope="module")
+def watched():
+    """A small training, watched for 30 steps: (watch, model, optimizer, losses)."""
+    torch.manual_seed(3)
+    x = torch.randn(96, 6)
+    y = (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
+    watch = Watch().start()
+    try:
+        model = Net()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+        losses = []
+        for step in range(30):
+            rows = slice(step % 3 * 32, step % 3 * 32 + 32)
+            loss = nn.functional.cross_entropy(model(x[rows]), y[rows])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    finally:
+        watch.stop()
+    assert watch.errors == []
+    return watch, model, optimizer, losses
+
+
+def state_of(model, optimizer):
+    return copy.deepcopy((model.state_dict(), optimizer.state_dict(), [p.grad for p in model.parameters()],
+                          [m.training for m in model.modules()], [p.requires_grad for p in model.parameters()]))
+
+
+def same(first, second) -> bool:
+    if isinstance(first, torch.Tensor):
+        return torch.equal(first, second)
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(same(first[k], second[k]) for k in first)
+    if isinstance(first, (list, tuple)):
+        return len(first) == len(second) and all(map(same, first, second))
+    return first == second
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_every_experiment_leaves_weights_buffers_gradients_optimizer_modes_and_random_state_as_found(watched, name):
+    watch, model, optimizer, _ = watched
+    before, torch_state = state_of(model, optimizer), torch.get_rng_state()
+    python_state, numpy_state = random.getstate(), numpy.random.get_state()
+    masters = copy.deepcopy([leaf.detach() for leaf in watch.program.leaves.values()])
+
+    laboratory = open_laboratory(watch.program, watch.evidence, budget=6.0)
+    laboratory.run(name)
+
+    assert same(before, state_of(model, optimizer))
+    assert torch.equal(torch_state, torch.get_rng_state())
+    assert python_state == random.getstate()
+    assert all(map(numpy.array_equal, numpy_state[1:3], numpy.random.get_state()[1:3]))
+    assert same(masters, [leaf.detach() for leaf in watch.program.leaves.values()])
+
+
+def test_the_control_arm_is_the_same_every_time(watched):
+    watch = watched[0]
+    with untouched():
+        runs = [Rehearsal(watch.program, Plan()).train(20, deadline=float("inf")) for _ in range(2)]
+    assert runs[0] == runs[1]
+
+
+def test_the_first_step_is_replayed_to_the_loss_that_was_seen(watched):
+    watch, _, _, losses = watched
+    assert watch.program.check_faithful() is None
+    assert watch.program.tapes[0].value == pytest.approx(losses[0])
+
+
+def test_a_tiny_batch_of_a_sound_model_is_memorised(watched):
+    laboratory = open_laboratory(watched[0].program, watched[0].evidence, budget=20.0)
+    outcome = laboratory.run("overfit")
+    assert outcome["passed"] and outcome["floor"] < 1e-3 < outcome["constant"]
+
+
+def test_a_budget_that_is_used_up_is_a_reason_not_an_error(watched):
+    laboratory = open_laboratory(watched[0].program, watched[0].evidence, budget=0.0)
+    assert laboratory.run("overfit") is None
+    assert "budget" in laboratory.failures["overfit"]
