@@ -41,7 +41,7 @@ CAUSES = [
         ),
         source="Goodfellow et al. 2016, section 6.1: a linear model cannot represent XOR",
         prediction=Prediction(
-            "plain-activation",
+            "add-activation",
             "with ReLU between the layers the loss falls below that of the linear model",
         ),
     ),

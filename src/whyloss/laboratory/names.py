@@ -31,6 +31,7 @@ EXPERIMENTS = {
     "same-shape": "the target reshaped to the prediction's shape",
     "flip-sign": "the sign of the objective turned",
     "plain-activation": "ReLU and Kaiming initialisation in place of saturating activations",
+    "add-activation": "a ReLU between linear layers that have nothing between them",
     "without-weight-decay": "weight decay off",
     "larger-epsilon": "epsilon of the optimizer at 1e-4 in single precision",
     "normalise-inputs": "inputs standardised per feature",

@@ -7,6 +7,7 @@ from whyloss.sources.structure import tensors_in
 
 _RELUS = {"relu", "relu_", "relu6"}
 _SQUASHERS = {"sigmoid": "sigmoid", "sigmoid_": "sigmoid", "tanh": "tanh", "tanh_": "tanh", "hardtanh": "tanh"}
+_LAYERS = {"linear", "conv1d", "conv2d", "conv3d", "bilinear", "matmul", "__matmul__", "addmm"}
 _UNION = 12  # batches over which a unit must never be active to count as dead
 
 
@@ -59,7 +60,9 @@ class Layers:
         if output.dim() < 2 or not output.is_floating_point():
             return
         name = self._site(window, step)
-        self.places.setdefault(name, step.place)
+        if name not in self.places:
+            self.places[name] = step.place
+            self.watch.observe("activation_layer", self._layer(window, step), name)
         if kind == "relu":
             never = meters.dead_units(output)
             history = self.never_active.setdefault(name, [])
@@ -76,6 +79,19 @@ class Layers:
         signal = meters.activation(output).get("signal")
         if signal is not None:
             self.watch.observe("signal", signal, name)
+
+    def _layer(self, window, step) -> str | None:
+        """The linear or convolutional layer whose units these are: where their weights and biases live."""
+        at = step.inputs[0] if step.inputs else None
+        for _ in range(6):
+            maker = window.meta[at].maker if at is not None else -1
+            if maker < 0:
+                return None
+            made = window.trace[maker]
+            if made.name in _LAYERS:
+                return made.module or None
+            at = made.inputs[0] if made.inputs else None
+        return None
 
     def _site(self, window, step) -> str:
         """A name for the activation: its own module's, or the producing layer's with the function's name."""

@@ -31,6 +31,7 @@ def of_step(watch, window, loss, reached, where) -> None:
         if call is not None:
             _loss_call(watch, window, step, call, at in ancestors)
     _normaliser(watch, window, ancestors)
+    _stacked(watch, window, ancestors)
     _roots(watch, window, ancestors, ids, loss)
     _inputs(watch, window)
 
@@ -172,6 +173,17 @@ def _target(call: LossCall, prediction: torch.Tensor) -> dict:
             edge = 0.5 if call.name == "binary_cross_entropy" else 0.0
             row["accuracy"] = float(((prediction > edge) == (target > 0.5)).float().mean())
     return row
+
+
+def _stacked(watch, window, ancestors) -> None:
+    """Linear layers whose input comes straight from another linear layer: nothing between but views."""
+    linear = {"linear", "conv1d", "conv2d", "conv3d"}
+    for at in sorted(ancestors):
+        step = window.trace[at]
+        if step.name in linear and step.inputs:
+            made, module, _, _ = producer(window, step.inputs[0])
+            kind = "stacked" if made in linear and module != step.module else "separate" if made != "input" else "first"
+            watch.observe("linear_after", {"kind": kind, "before": module}, step.module or step.place or "?")
 
 
 def _normaliser(watch, window, ancestors) -> None:

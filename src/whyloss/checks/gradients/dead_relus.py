@@ -39,7 +39,7 @@ class DeadRelus(Check):
         broken = evidence.fact("first_non_finite", run=run)
         if broken and broken["step"] <= began:
             return  # units are dead because the weights are NaN
-        said = {"subject": name.split(":")[0], "location": evidence.fact("activation_place", name, run), "step": began,
+        said = {"subject": evidence.fact("activation_layer", name, run) or name.split(":")[0], "location": evidence.fact("activation_place", name, run), "step": began,
                 "explains": ("flat-from-start", "flat-at-baseline", "plateau-high", "zero-gradients"), "expected": "at most a quarter of the units"}
         if began <= column.steps[0] and min(column.values) == 1.0:
             yield self.prove("dead-relus", **said, measured=f"all units of {name} are 0 for every sample of {len(column)} traced batches, from step 0 on",

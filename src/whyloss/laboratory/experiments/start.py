@@ -71,6 +71,27 @@ def _long_memory(part: torch.nn.RNNBase) -> None:
         part.mode, part.nonlinearity = "RNN_RELU", "relu"
 
 
+@experiment("add-activation")
+def add_activation(lab, asks):
+    """Each linear result that goes straight into another linear layer passes a ReLU first."""
+    linear = {"linear", "conv1d", "conv2d", "conv3d"}
+
+    @contextlib.contextmanager
+    def around():
+        made: dict[int, torch.Tensor] = {}
+
+        def instead(func, args, kwargs):
+            held = made.get(id(args[0]))
+            result = func(torch.relu(args[0]) if held is args[0] else args[0], *args[1:], **kwargs)
+            made[id(result)] = result
+            return result
+
+        with Replace(linear, instead):
+            yield
+
+    return _compare(lab, "add-activation", "a ReLU between the linear layers", Plan(around=around))
+
+
 @experiment("without-dropout")
 def without_dropout(lab, asks):
     @contextlib.contextmanager

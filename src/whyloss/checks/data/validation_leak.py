@@ -1,0 +1,37 @@
+"""Check: training samples in the validation set."""
+
+from dataclasses import dataclass
+
+from whyloss.check import Check, Need
+
+
+@dataclass(frozen=True)
+class ValidationLeak(Check):
+    """Many rows of an evaluation set, smaller than the training set, were trained on.
+
+    Sees      fingerprints of the rows the model was trained on in traced steps, and of the rows of each evaluation phase.
+    Expects   none in common.
+    Means     validation measures memory instead of learning.
+    Not for   an evaluation of the training set itself (all rows known, or at least as many rows as the training set), single duplicates.
+    Source    Kapoor and Narayanan 2023; exact equality of rows, so near-copies are missed.
+    """
+
+    rows: int = 50
+    least: float = 0.05
+    cap: int = 512      # rows fingerprinted of one batch
+
+    stage = "data"
+    needs = (Need("evaluation_inputs"), Need("input"))
+    isolates = "evaluation rows are new to the model"
+    causes = ("validation-leak",)
+
+    def judge(self, evidence, run):
+        for place, column in evidence.by_subject("evaluation_inputs", run).items():
+            fact = column.values[-1]
+            rows, known, trained = fact["rows"], fact["in_training"], fact["distinct_training"]
+            if rows < self.rows or rows >= trained or rows % self.cap == 0 or rows > known > 0 and known < self.least * rows or known in (0, rows):
+                continue
+            yield self.suspect("validation-leak", subject="validation split", step=column.steps[-1], location=place, explains=("validation-too-good",),
+                               measured=f"{known} of {rows} evaluation rows are among the {trained} different rows trained on", expected="0",
+                               message=f"{known / rows:.0%} of the rows evaluated here were trained on, so this number says nothing about new data.",
+                               remedies=("split before augmenting or duplicating", "assert that both index sets are disjoint", "split by group: patient, user, time"))

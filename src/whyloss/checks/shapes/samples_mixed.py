@@ -1,0 +1,42 @@
+"""Check: a recurrent layer that takes the batch for time."""
+
+import re
+from dataclasses import dataclass
+
+from whyloss.check import Check, Need
+
+
+@dataclass(frozen=True)
+class SamplesMixed(Check):
+    """A recurrent layer runs over the batch axis: each sample sees those before it.
+
+    Sees      the input of the recurrent layer, the hidden state it returns (its second axis is the batch), the number of predictions.
+    Expects   as many hidden states as samples.
+    Means     `batch_first` does not fit the layout of the input, so sample i depends on samples 0 to i-1.
+    Not for   as many time steps as samples (cannot be told apart), packed or flattened sequences, models that mean it.
+    Source    PyTorch documentation, RNN: h_n is (layers, batch, hidden); the experiment changes one sample and looks at the others.
+    """
+
+    stage = "shapes"
+    needs = (Need("layer"), Need("loss_call"))
+    isolates = "recurrent layers keep the samples apart"
+    causes = ("samples-mixed",)
+
+    def judge(self, evidence, run):
+        samples = {c.values[0]["shape"][0] for c in evidence.by_subject("loss_call", run).values() if c.values[0]["shape"]}
+        for name, column in evidence.by_subject("layer", run).items():
+            layer = column.values[-1]
+            given = [[int(n) for n in re.findall(r"\d+", part)] for part in re.findall(r"\(([^)]*)\)", layer["in"])]
+            made = [[int(n) for n in re.findall(r"\d+", part)] for part in re.findall(r"\(([^)]*)\)", layer["out"])]
+            if layer["kind"] not in ("RNN", "LSTM", "GRU") or len(made) < 2 or len(made[1]) != 3 or not given or len(given[0]) != 3:
+                continue
+            states, axes = made[1][1], given[0]
+            rows = samples & set(axes[:2])
+            if states in samples or not rows:
+                continue
+            batch = rows.pop()
+            first = axes[0] == batch
+            yield self.suspect("samples-mixed", subject=name, step=0, explains=("flat-at-baseline", "flat-from-start", "plateau-high"), asks={"module": name},
+                               measured=f"input {tuple(axes)}, {batch} samples; {name} returns {states} hidden states", expected=f"{batch} hidden states",
+                               message=f"{name} takes axis {0 if first else 1} of its input, the {batch} samples, for time: each sample sees those before it.",
+                               remedies=("set batch_first=True",) if first else ("leave batch_first=False, or give (batch, time, features)",))
