@@ -23,6 +23,10 @@ from whyloss.report import Layer, PathStep, Report
 NEEDS_SYMPTOM = {"rate", "capacity", "init", "activation"}
 
 
+WELL = 0.8   # of the way to the floor: a training that came so far needs no remedy
+MUCH = 0.3   # a remedy for a training that learned must end at less than this share of the unchanged run's loss
+
+
 class Walk:
     """One diagnosis in progress."""
 
@@ -105,6 +109,9 @@ class Walk:
         fact = self.evidence.fact("memorised")
         return "initialisation" if fact and not fact["passed"] else "learning-rate"
 
+    def _share(self) -> float:
+        return (self.evidence.fact("learned") or {}).get("share", 1.0)
+
     def _rivals_ahead(self, finding: Finding) -> bool:
         """A better learning rate helps many sick trainings; the states before step 0 and the gradients are heard first."""
         return CAUSES[finding.cause].family == "rate" and finding.status == "confirmed" and not {"initialisation", "gradients"} <= self.visited
@@ -126,7 +133,8 @@ class Walk:
         rivals = [f for f in self.findings if f.sure]
         if finding.status == "suspected" and rivals and not all(self._is_rate(f) for f in rivals):
             return None if finding.cause in {f.cause for f in rivals} else finding
-        if finding.status == "suspected" and cause.family in NEEDS_SYMPTOM and not self.symptoms:
+        unneeded = finding.status == "suspected" and cause.family in NEEDS_SYMPTOM and not self.symptoms
+        if unneeded and (cause.family == "rate" or self._share() > WELL):
             return None  # the training learned: a threshold alone is no suspicion
         if cause.prediction is None:
             return finding
@@ -136,6 +144,8 @@ class Walk:
             return finding
         holds = bool(cause.prediction.holds(self.evidence, cause.prediction.experiment))
         trial = self.laboratory.trial(outcome, holds)
+        if unneeded and not trial.after < MUCH * trial.before:
+            return None
         if finding.status == "proven":
             return replace(finding, trial=trial)
         if holds:

@@ -27,6 +27,7 @@ class Evaluation:
         self.right = self.total = 0
         self.inputs: list[torch.Tensor] = []
         self.rows: list[bytes] = []
+        self.row_groups: list[list[bytes]] = []   # one per batch
         self.batches = 0
         self.output = None
         self.modes: set[str] = set()
@@ -41,7 +42,8 @@ class Evaluation:
         for tensor in tensors_in((args, kwargs)):
             if tensor.is_floating_point() and tensor.dim() >= 2:
                 self.inputs.append(tensor.detach()[:256].float().clone())
-                self.rows += fingerprints(tensor)
+                self.row_groups.append(fingerprints(tensor))
+                self.rows += self.row_groups[-1]
                 break
         for name, part in module.named_modules():
             if part.training and type(part).__name__.startswith(("Dropout", "BatchNorm")) and getattr(part, "p", 1) != 0:
@@ -84,7 +86,10 @@ class Evaluation:
         if self.inputs and all(t.shape[1:] == self.inputs[0].shape[1:] for t in self.inputs):
             rows = torch.cat(self.inputs)[:2048].reshape(-1, self.inputs[0][0].numel())
             known = sum(row in self.training_rows for row in self.rows)
-            fact = {"rows": len(self.rows), "in_training": known, "distinct_training": len(self.training_rows),
+            found = [(len(group), sum(row in self.training_rows for row in group)) for group in self.row_groups]
+            partly = [(size, hits) for size, hits in found if hits < size]   # a batch known as a whole is an evaluation of the training set
+            fact = {"partly_known_rows": sum(size for size, _ in partly), "partly_known": sum(hits for _, hits in partly),
+                    "rows": len(self.rows), "in_training": known, "distinct_training": len(self.training_rows),
                     "mean": float(rows.mean()), "std": float(rows.std()) if rows.numel() > 1 else 0.0}
             if self.training_inputs is not None and self.training_inputs.shape[1] == rows.shape[1] and len(rows) > 8:
                 fact.update(compare_inputs(self.training_inputs, rows))

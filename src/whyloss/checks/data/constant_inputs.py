@@ -32,6 +32,8 @@ class ConstantInputs(Check):
             row = rows[0]
             value = f"all {row['min']:g}" if row["min"] == row["max"] else f"from {row['min']:g} to {row['max']:g}, the same in each sample"
             yield self.prove("constant-inputs", subject="input", step=0, location=place, explains=("flat-from-start", "flat-at-baseline"),
-                             measured=f"standard deviation over samples exactly 0 in {len(rows)} of {len(rows)} traced batches; values {value}", expected="above 0",
+                             measured=f"standard deviation over samples exactly 0 in {len(rows)} of {len(rows)} traced batches; values {value}",
+                             expected="above 0",
                              message=f"Every sample the model is given is the same ({value}), so it can only learn one constant answer.",
-                             remedies=("look at a batch right before the model: x.min(), x.max(), x.std()", "convert to float before dividing: x.float() / 255"))
+                             remedies=("look at a batch right before the model: x.min(), x.max(), x.std()",
+                                       "convert to float before dividing: x.float() / 255"))

@@ -38,8 +38,10 @@ class InputsNotNormalised(Check):
                 continue
             if size < (self.diverging if grew else self.large) and not 0 < size < self.small:
                 continue
-            yield self.suspect("inputs-not-normalised", subject="input", step=0, location=place, explains=("diverged", "non-finite", "flat-from-start", "plateau-high"),
+            yield self.suspect("inputs-not-normalised", subject="input", step=0, location=place, explains=("diverged", "non-finite",
+                                                                                                           "flat-from-start", "plateau-high"),
                                measured=f"mean {row['mean']:.4g}, standard deviation {row['std']:.4g}, from {row['min']:.4g} to {row['max']:.4g}",
                                expected="mean 0, standard deviation 1",
-                               message=f"The raw inputs go from {row['min']:.4g} to {row['max']:.4g}: too {'small' if size < self.small else 'large'} for weights of the usual size.",
+                               message=f"The raw inputs go from {row['min']:.4g} to {row['max']:.4g}: too "
+                                       f"{'small' if size < self.small else 'large'} for weights of the usual size.",
                                remedies=("x = (x - mean) / std, with the numbers of the training set", "apply the same numbers to validation data"))

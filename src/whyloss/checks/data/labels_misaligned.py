@@ -28,8 +28,11 @@ class LabelsMisaligned(Check):
             return
         if any(c.values[0].get("between_samples") == 0 for c in evidence.by_subject("input", run).values()):
             return
-        for place, call, calls in loss_calls(evidence, run)[:1]:
+        for place, call, _calls in loss_calls(evidence, run)[:1]:
             if (call.get("label_entropy") or call.get("target_std") or 0.0) > 0:
-                yield self.suspect("labels-misaligned", subject="labels", step=0, location=place, explains=("flat-at-baseline", "flat-from-start", "validation-at-chance"),
-                                   measured="ten samples are memorised, the whole set is not learned", expected="a set that can be memorised can be learned in part",
-                                   message="The mechanics work, yet nothing holds from one sample to the next: labels may not belong to their inputs.")
+                yield self.suspect("labels-misaligned", subject="labels", step=0, location=place, explains=("flat-at-baseline", "flat-from-start",
+                                                                                                            "validation-at-chance"),
+                                   measured="ten samples are memorised, the whole set is not learned",
+                                   expected="a set that can be memorised can be learned in part",
+                                   message="The mechanics work, yet nothing holds from one sample to the next: labels may not belong to their "
+                                           "inputs.")

@@ -34,7 +34,10 @@ class NonFiniteInputs(Check):
             whole = columns and row["non_finite"] >= len(columns) * row["shape"][0] and len(columns) < 5
             where = f" in column{'s' if len(columns) > 1 else ''} {', '.join(map(str, columns))}" if columns else ""
             hint = " Whole columns are bad: most likely a division by a standard deviation of 0." if whole else ""
-            yield self.prove("non-finite-inputs", subject=f"input (column {columns[0]})" if columns else "input", step=step, location=place, explains=("non-finite",),
-                             measured=f"{row['non_finite']} non-finite values{where} of a batch {tuple(row['shape'])}, in {len(steps)} of {len(column)} traced batches",
+            yield self.prove("non-finite-inputs", subject=f"input (column {columns[0]})" if columns else "input", step=step, location=place,
+                             explains=("non-finite",),
+                             measured=f"{row['non_finite']} non-finite values{where} of a batch {tuple(row['shape'])}, in {len(steps)} of "
+                                      f"{len(column)} traced batches",
                              expected="0", message=f"The input already holds NaN or infinite values{where}.{hint}",
-                             remedies=("divide by (std + 1e-8), or drop constant columns",) if whole else ("drop or impute these rows before training", "assert torch.isfinite(x).all() in the data set"))
+                             remedies=("divide by (std + 1e-8), or drop constant columns",)
+                             if whole else ("drop or impute these rows before training", "assert torch.isfinite(x).all() in the data set"))

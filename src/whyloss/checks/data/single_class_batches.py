@@ -38,10 +38,13 @@ class SingleClassBatches(Check):
             size = math.prod(call["target_shape"])
             expected = occurring * (1 - (1 - 1 / occurring) ** size)
             single = float((seen == 1).mean())
-            if occurring < 3 and not (occurring == 2 and single == 1.0) or single < self.share and not (occurring > 4 and seen.max() < 0.5 * expected):
+            if occurring < 3 and not (occurring == 2 and single == 1.0) or single < self.share and not (occurring > 4
+                                                                                                        and seen.max() < 0.5 * expected):
                 continue
-            yield self.prove("single-class-batches", subject="loader (labels per batch)", step=0, location=place, explains=("oscillating", "spiky", "plateau-high"),
-                             measured=f"{single:.0%} of {len(seen)} traced batches hold one class only (median {np.median(seen):g} classes in {size} samples)",
+            yield self.prove("single-class-batches", subject="loader (labels per batch)", step=0, location=place, explains=("oscillating", "spiky",
+                                                                                                                            "plateau-high"),
+                             measured=f"{single:.0%} of {len(seen)} traced batches hold one class only (median {np.median(seen):g} classes in "
+                                      f"{size} samples)",
                              expected=f"about {expected:.0f} of at least {occurring} classes in each batch",
                              message="The samples come sorted by class: each batch teaches one class and unteaches the others.",
                              remedies=("use shuffle=True in the training DataLoader", "shuffle once before writing an iterable data set"))

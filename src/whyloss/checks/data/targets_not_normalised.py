@@ -28,12 +28,15 @@ class TargetsNotNormalised(Check):
     def judge(self, evidence, run):
         if (evidence.fact("learned", run=run) or {}).get("learned"):
             return
-        for place, call, calls in loss_calls(evidence, run):
+        for place, call, _calls in loss_calls(evidence, run):
             size = max(abs(call.get("target_mean") or 0.0), call.get("target_std") or 0.0)
             if call["function"] not in ELEMENTWISE or size < self.large or size < self.times * call["std"]:
                 continue
-            yield self.suspect("targets-not-normalised", subject="target", step=0, location=place, explains=("diverged", "plateau-high", "flat-from-start", "non-finite"),
-                               measured=f"targets: mean {call['target_mean']:.4g}, standard deviation {call['target_std']:.4g}; first predictions spread over {call['std']:.3g}",
+            yield self.suspect("targets-not-normalised", subject="target", step=0, location=place, explains=("diverged", "plateau-high",
+                                                                                                             "flat-from-start", "non-finite"),
+                               measured=f"targets: mean {call['target_mean']:.4g}, standard deviation {call['target_std']:.4g}; first predictions "
+                                        f"spread over {call['std']:.3g}",
                                expected="targets of mean 0, standard deviation 1",
-                               message=f"The targets are of order {size:.2g}, the outputs begin near {max(abs(call['min']), abs(call['max'])):.2g}: a long way for short steps.",
+                               message=f"The targets are of order {size:.2g}, the outputs begin near {max(abs(call['min']), abs(call['max'])):.2g}: "
+                                       f"a long way for short steps.",
                                remedies=("y = (y - y.mean()) / y.std(), undone on the predictions", "start the last bias at the mean of the targets"))

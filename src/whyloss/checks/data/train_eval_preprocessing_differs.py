@@ -37,7 +37,10 @@ class TrainEvalPreprocessingDiffers(Check):
             if excess < 1:
                 continue
             said = self.prove if excess >= self.clear else self.suspect
-            yield said("train-eval-preprocessing-differs", subject="validation input", step=column.steps[-1], location=place, explains=("validation-worse",),
-                       measured=f"mean off by {fact['shift']:.2f} standard deviations, spread {math.exp(spread):.3g} times that of training ({fact['rows']} rows)",
-                       expected="mean off by less than 0.1, spread 1.0 times", message="The evaluation inputs are not prepared like the training inputs.",
+            yield said("train-eval-preprocessing-differs", subject="validation input", step=column.steps[-1], location=place,
+                       explains=("validation-worse",),
+                       measured=f"mean off by {fact['shift']:.2f} standard deviations, spread {math.exp(spread):.3g} times that of training "
+                                f"({fact['rows']} rows)",
+                       expected="mean off by less than 0.1, spread 1.0 times",
+                       message="The evaluation inputs are not prepared like the training inputs.",
                        remedies=("build both transforms from one function", "use the training set's mean and standard deviation for both"))

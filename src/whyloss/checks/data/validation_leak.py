@@ -28,10 +28,13 @@ class ValidationLeak(Check):
     def judge(self, evidence, run):
         for place, column in evidence.by_subject("evaluation_inputs", run).items():
             fact = column.values[-1]
-            rows, known, trained = fact["rows"], fact["in_training"], fact["distinct_training"]
+            rows, known = fact.get("partly_known_rows", fact["rows"]), fact.get("partly_known", fact["in_training"])
+            trained = fact["distinct_training"]
             if rows < self.rows or rows >= trained or rows % self.cap == 0 or rows > known > 0 and known < self.least * rows or known in (0, rows):
                 continue
-            yield self.suspect("validation-leak", subject="validation split", step=column.steps[-1], location=place, explains=("validation-too-good",),
+            yield self.suspect("validation-leak", subject="validation split", step=column.steps[-1], location=place, explains=("validation-too-good",
+                                                                                                                               ),
                                measured=f"{known} of {rows} evaluation rows are among the {trained} different rows trained on", expected="0",
                                message=f"{known / rows:.0%} of the rows evaluated here were trained on, so this number says nothing about new data.",
-                               remedies=("split before augmenting or duplicating", "assert that both index sets are disjoint", "split by group: patient, user, time"))
+                               remedies=("split before augmenting or duplicating", "assert that both index sets are disjoint",
+                                         "split by group: patient, user, time"))

@@ -38,6 +38,8 @@ class Underfitting(Check):
         if shape[0] > self.narrow or shape[0] >= shape[1] or shape[0] >= list(widths.values())[-1][0]:
             return
         yield self.suspect("underfitting", subject=name.rsplit(".", 1)[0], step=0, explains=("plateau-high", "flat-at-baseline", "underfitting"),
-                           measured=f"{name} has {shape[0]} unit{'s' if shape[0] > 1 else ''} between {shape[1]} inputs and what follows; {progress['share']:.0%} of the way was learned",
-                           expected="a layer at least as wide as the output", message=f"Everything has to pass through the {shape[0]} units of {name}: that is too narrow.",
+                           measured=f"{name} has {shape[0]} unit{'s' if shape[0] > 1 else ''} between {shape[1]} inputs and what follows; "
+                                    f"{progress['share']:.0%} of the way was learned",
+                           expected="a layer at least as wide as the output",
+                           message=f"Everything has to pass through the {shape[0]} units of {name}: that is too narrow.",
                            remedies=("widen this layer",))

@@ -31,7 +31,8 @@ class DeadRelus(Check):
         if (evidence.fact("learned", run=run) or {}).get("learned") or _blank_input(evidence, run):
             return
         layers = {s: c for s, c in evidence.by_subject("dead_over_batches", run).items() if len(c) >= 3 and c.values[-1] >= self.half}
-        zeros = [s for s, c in evidence.by_subject("parameter", run).items() if (c.values[-1].get("initial") or {}).get("zero") and len(c.values[-1]["shape"]) > 1]
+        zeros = [s for s, c in evidence.by_subject("parameter", run).items() if (c.values[-1].get("initial") or {}).get("zero")
+                 and len(c.values[-1]["shape"]) > 1]
         if not layers or len(zeros) > 1:
             return
         name, column = max(layers.items(), key=lambda item: item[1].values[-1])
@@ -39,12 +40,16 @@ class DeadRelus(Check):
         broken = evidence.fact("first_non_finite", run=run)
         if broken and broken["step"] <= began:
             return  # units are dead because the weights are NaN
-        said = {"subject": evidence.fact("activation_layer", name, run) or name.split(":")[0], "location": evidence.fact("activation_place", name, run), "step": began,
+        said = {"subject": evidence.fact("activation_layer", name, run) or name.split(":")[0], "location": evidence.fact("activation_place", name,
+                                                                                                                         run), "step": began,
                 "explains": ("flat-from-start", "flat-at-baseline", "plateau-high", "zero-gradients"), "expected": "at most a quarter of the units"}
         if began <= column.steps[0] and min(column.values) == 1.0:
-            yield self.prove("dead-relus", **said, measured=f"all units of {name} are 0 for every sample of {len(column)} traced batches, from step 0 on",
-                             message=f"Every unit behind {name} is dead from the start, so no gradient reaches what lies before it: look at its biases and weights.",
-                             remedies=("initialise the layer in front again, with biases at 0", "a leaky ReLU alone does not revive units that sit far below 0"))
+            yield self.prove("dead-relus", **said,
+                             measured=f"all units of {name} are 0 for every sample of {len(column)} traced batches, from step 0 on",
+                             message=f"Every unit behind {name} is dead from the start, so no gradient reaches what lies before it: look at its "
+                                     f"biases and weights.",
+                             remedies=("initialise the layer in front again, with biases at 0",
+                                       "a leaky ReLU alone does not revive units that sit far below 0"))
         elif share >= self.cut or len(layers) > 1:
             yield from self._died(evidence, run, name, share, began, said)
 

@@ -32,25 +32,30 @@ class ExplodingGradients(Check):
         first = norms[0] if norms else math.nan
         for weight, kind, size, steps in recurrences(evidence, run):
             if kind == "RNN" and steps * math.log10(max(size, 1e-9)) > math.log10(self.growth) and self._far_off(evidence, run):
-                yield self._said(weight, f"{size:.3g}^{steps} = {size ** min(steps, 500):.1e} over {steps} time steps; first gradient norm {first:.3g}",
+                yield self._said(weight,
+                                 f"{size:.3g}^{steps} = {size ** min(steps, 500):.1e} over {steps} time steps; first gradient norm {first:.3g}",
                                  "a recurrent matrix of size 1 (orthogonal or identity)",
-                                 f"{weight} multiplies the state by about {size:.3g} at each of {steps} time steps, and the gradient on its way back.")
+                                 f"{weight} multiplies the state by about {size:.3g} at each of {steps} time steps, and the gradient on its way "
+                                 f"back.")
         rows = [(name, norm) for name, norm in matrices(evidence, run) if norm > 0]
         if len(rows) < 4 or (evidence.fact("learned", run=run) or {}).get("learned"):
             return
         grown = math.log10(rows[0][1] / rows[-1][1])
         if grown >= self.decades:
             yield self._said(rows[0][0], f"gradient {rows[-1][1]:.2g} at {rows[-1][0]}, {rows[0][1]:.2g} at {rows[0][0]}",
-                             f"less than {self.decades:g} decades", f"Over {len(rows)} layers the gradient grows by {grown:.1f} decades towards the input.")
+                             f"less than {self.decades:g} decades",
+                             f"Over {len(rows)} layers the gradient grows by {grown:.1f} decades towards the input.")
 
     def _said(self, subject, measured, expected, message):
         return self.suspect("exploding-gradients", subject=subject, step=0, measured=measured, expected=expected, message=message,
                             explains=("diverged", "non-finite", "spiky", "plateau-high"),
-                            remedies=("start recurrent matrices orthogonal or as identity: nn.init.orthogonal_(w)", "clip the gradient norm near its usual value"))
+                            remedies=("start recurrent matrices orthogonal or as identity: nn.init.orthogonal_(w)",
+                                      "clip the gradient norm near its usual value"))
 
     def _far_off(self, evidence, run) -> bool:
         if evidence.series("loss", run=run).first_non_finite() == 0:
             return True
         calls = [c.values[0] for c in evidence.by_subject("loss_call", run).values()]
-        return any(call["std"] > self.spread * (call["target_std"] if call.get("target_dtype", "").startswith("float") and call.get("target_std") else 1.0)
+        return any(call["std"] > self.spread * (call["target_std"] if call.get("target_dtype", "").startswith("float")
+                                                and call.get("target_std") else 1.0)
                    for call in calls)

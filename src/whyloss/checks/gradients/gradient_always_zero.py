@@ -35,10 +35,12 @@ class GradientAlwaysZero(Check):
         if not stuck or dead:
             return
         said = {"subject": stuck[0], "step": 0, "explains": ("flat-from-start", "zero-gradients"), "expected": "a gradient that is not exactly 0",
-                "measured": f"exactly 0 at {len(evidence.series('grad_state', stuck[0], run))} traced steps for {len(stuck)} parameters ({', '.join(stuck[:3])})"}
+                "measured": f"exactly 0 at {len(evidence.series('grad_state', stuck[0], run))} traced steps for {len(stuck)} parameters "
+                            f"({', '.join(stuck[:3])})"}
         flat = [s for s, c in evidence.by_subject("saturated_share", run).items() if c.values[0] > 0.9]
         if evidence.fact("parameter", stuck[0], run)["dtype"] == "float16":
-            yield self.suspect("half-precision-underflow", **said, message=f"The gradient of {stuck[0]} is below the smallest float16 number, so it is 0.")
+            yield self.suspect("half-precision-underflow", **said,
+                               message=f"The gradient of {stuck[0]} is below the smallest float16 number, so it is 0.")
         elif flat:
             yield self.suspect("saturated-activations", **{**said, "location": evidence.fact("activation_place", flat[0], run)},
                                message=f"{flat[0]} is flat for nearly every input: its slope, and so the gradient of {stuck[0]}, is exactly 0.")

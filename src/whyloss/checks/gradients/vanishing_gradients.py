@@ -69,7 +69,8 @@ class VanishingGradients(Check):
             if steps >= self.long * (2 if gated else 1) and (gated or steps * math.log10(max(size, 1e-9)) < -self.decades):
                 told = "" if gated else f"; the recurrent matrix multiplies by about {size:.2g} a step: {size:.2g}^{steps} = {size ** steps:.0e}"
                 yield self.suspect("vanishing-gradients", subject=weight, step=0, explains=("flat-from-start", "flat-at-baseline"),
-                                   measured=f"{kind} over {steps} time steps{told}", expected="a factor near 1 a step, where the task needs a long memory",
+                                   measured=f"{kind} over {steps} time steps{told}",
+                                   expected="a factor near 1 a step, where the task needs a long memory",
                                    message=f"What {weight} saw at the first of {steps} time steps has next to no influence on the loss at the last.")
 
     def _depth(self, evidence, run, rows):
@@ -83,6 +84,7 @@ class VanishingGradients(Check):
         place = next((evidence.fact("activation_place", s, run) for s in squash), None)
         because = " Each sigmoid or tanh multiplies it by a factor below 1." if squash else ""
         yield self.suspect("vanishing-gradients", subject=rows[0][0], step=0, location=place, explains=("flat-from-start", "flat-at-baseline"),
-                           measured=f"gradient {rows[-1][1]:.2g} at {rows[-1][0]}, {rows[0][1]:.2g} at {rows[0][0]}; signal falls by {faded:.1f} decades",
+                           measured=f"gradient {rows[-1][1]:.2g} at {rows[-1][0]}, {rows[0][1]:.2g} at {rows[0][0]}; signal falls by {faded:.1f} "
+                                    f"decades",
                            expected=f"less than {self.decades:g} decades between the first and the last layer",
                            message=f"Over {len(rows)} layers the gradient loses {lost:.1f} decades on its way to {rows[0][0]}.{because}")

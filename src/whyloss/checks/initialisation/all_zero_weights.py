@@ -36,7 +36,9 @@ class AllZeroWeights(Check):
             return
         total = len(evidence.series("grad_state", stuck[0], run))
         yield self.prove("zero-initialisation", subject=stuck[0], step=0, explains=("flat-from-start", "flat-at-baseline", "zero-gradients"),
-                         measured=f"{len(stuck)} matrices are all zero ({', '.join(stuck[:4])}); gradient exactly 0 at {total} of {total} traced steps",
+                         measured=f"{len(stuck)} matrices are all zero ({', '.join(stuck[:4])}); gradient exactly 0 at {total} of {total} traced "
+                                  f"steps",
                          expected="random weights, or a single zero factor in a row",
                          message=f"{stuck[0]} and {stuck[1]} start at zero and multiply each other's gradient by zero: they can never move.",
-                         remedies=("draw the weights at random: nn.init.kaiming_normal_(w)", "in a low-rank adapter, start only one of the two factors at zero"))
+                         remedies=("draw the weights at random: nn.init.kaiming_normal_(w)",
+                                   "in a low-rank adapter, start only one of the two factors at zero"))

@@ -31,6 +31,8 @@ class MissingNonlinearity(Check):
         place = next((s for s in evidence.by_subject("root", run)), None)
         yield self.suspect(
             "missing-nonlinearity", subject=stacked[0], step=0, location=place,
-            measured=f"{len(stacked) + 1} linear layers, {first} to {stacked[-1]}, with nothing between them", expected="an activation after each but the last",
+            measured=f"{len(stacked) + 1} linear layers, {first} to {stacked[-1]}, with nothing between them",
+            expected="an activation after each but the last",
             message=f"{first} feeds {stacked[0]} directly: together they are one linear map, and a linear map cannot fit these targets.",
-            remedies=(f"put an activation (nn.ReLU()) between {first} and {stacked[0]}",), explains=("plateau-high", "flat-at-baseline", "underfitting"))
+            remedies=(f"put an activation (nn.ReLU()) between {first} and {stacked[0]}",),
+            explains=("plateau-high", "flat-at-baseline", "underfitting"))

@@ -33,7 +33,8 @@ class SaturatedAtStart(Check):
         if not full:
             return
         where = evidence.fact("activation_place", full[0], run)
-        said = {"subject": evidence.fact("activation_layer", full[0], run) or full[0].split(":")[0], "step": 0, "explains": ("flat-from-start", "flat-at-baseline", "plateau-high"),
+        said = {"subject": evidence.fact("activation_layer", full[0], run) or full[0].split(":")[0], "step": 0, "explains": ("flat-from-start",
+                                                                                                                             "flat-at-baseline", "plateau-high"),
                 "measured": f"{shares[full[0]]:.0%} of the units of {full[0]} are saturated at step 0"}
         batch = next((c.values[0] for c in evidence.by_subject("input", run).values()), None)
         wide = batch and batch["floating"] and max(batch["std"], abs(batch["mean"])) > self.spread
@@ -41,6 +42,7 @@ class SaturatedAtStart(Check):
             said["measured"] += f"; the inputs reach from {batch['min']:.4g} to {batch['max']:.4g} (standard deviation {batch['std']:.3g})"
             yield self.suspect("inputs-not-normalised", **{**said, "subject": f"input of {said['subject']}"},
                                location=next(iter(evidence.by_subject("input", run))), expected="inputs of mean 0 and standard deviation 1",
-                               message=f"The raw inputs (up to {batch['max']:.4g}) push the units of {full[0]} into their flat part, where no gradient passes.")
+                               message=f"The raw inputs (up to {batch['max']:.4g}) push the units of {full[0]} into their flat part, where no "
+                                       f"gradient passes.")
         yield self.suspect("saturated-activations", **said, location=where, expected=f"less than {self.share:.0%}",
                            message=f"Most units of {full[0]} sit where the curve is flat, so the weights in front of it get next to no gradient.")

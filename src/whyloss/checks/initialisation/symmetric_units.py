@@ -32,11 +32,13 @@ class SymmetricUnits(Check):
         if still:
             fact = facts[still[0]]
             yield self.prove("symmetric-initialisation", **self._said(still, "still equal at the end of the run"),
-                             message=f"All {fact['shape'][0]} units of {still[0]} are the same, before and after training: the layer works like one unit.")
+                             message=f"All {fact['shape'][0]} units of {still[0]} are the same, before and after training: the layer works like one "
+                                     f"unit.")
         elif constant and not drops and not (evidence.fact("learned", run=run) or {}).get("learned"):
             fact = facts[constant[0]]
             yield self.suspect("symmetric-initialisation", **self._said(constant, f"{fact.get('final_row_spread', 0):.2g} at the end"),
-                               message=f"All {fact['shape'][0]} units of {constant[0]} start equal; only small differences elsewhere pull them apart, slowly.")
+                               message=f"All {fact['shape'][0]} units of {constant[0]} start equal; only small differences elsewhere pull them "
+                                       f"apart, slowly.")
 
     def _said(self, names, end):
         return {"subject": names[0], "step": 0, "explains": ("plateau-high", "flat-from-start", "flat-at-baseline"),

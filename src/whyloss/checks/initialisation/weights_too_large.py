@@ -50,7 +50,8 @@ class WeightsTooLarge(Check):
             return
         worst = max(large, key=large.get)
         yield self.suspect("initial-weights-too-large", subject=worst, step=0, explains=("flat-from-start", "plateau-high", "diverged", "spiky"),
-                           measured=f"{len(large)} of {len(ratios)} matrices exceed {self.ratio:g} x sqrt(2/fan_in), {worst} by {large[worst]:.1f} x; {shown}",
+                           measured=f"{len(large)} of {len(ratios)} matrices exceed {self.ratio:g} x sqrt(2/fan_in), {worst} by {large[worst]:.1f} "
+                                    f"x; {shown}",
                            expected="about 1 x sqrt(2/fan_in) for ReLU, less for tanh and sigmoid",
                            message=f"{worst} starts {large[worst]:.1f} times too large for its fan-in, and so do its neighbours: {shown}.",
                            remedies=("nn.init.kaiming_normal_ for ReLU, xavier_uniform_ for tanh and sigmoid", "leave PyTorch's default in place"))

@@ -40,4 +40,5 @@ class WeightsTooSmall(Check):
                                     f"{len(small)} of {len(ratios)} matrices below {self.ratio:g} x sqrt(2/fan_in), {worst} at {small[worst]:.2g} x",
                            expected="a signal of the same order in every layer",
                            message=f"The weights start at {small[worst]:.1%} of the usual size, so nothing of the input arrives at {names[-1]}.",
-                           remedies=("nn.init.kaiming_normal_(w, nonlinearity='relu')", "leave PyTorch's default in place", "add normalisation layers"))
+                           remedies=("nn.init.kaiming_normal_(w, nonlinearity='relu')", "leave PyTorch's default in place",
+                                     "add normalisation layers"))

@@ -45,6 +45,7 @@ class UpdateBelowPrecision(Check):
         if stuck and len(stuck) >= 0.5 * len(seen):
             name, dtype, size = stuck[0]
             yield self.prove("update-below-precision", subject=name, step=0, explains=("flat-from-start",),
-                             measured=f"{len(stuck)} of {len(seen)} {dtype} matrices did not change in {self.share:.0%} of the steps, with finite gradients",
+                             measured=f"{len(stuck)} of {len(seen)} {dtype} matrices did not change in {self.share:.0%} of the steps, with finite "
+                                      f"gradients",
                              expected=f"updates above {_STEP[dtype]:.1g} of a weight (norm of {name}: {size:.3g})",
                              message=f"The weights are kept in {dtype} and each update is too small for it: it is rounded back to the old value.")

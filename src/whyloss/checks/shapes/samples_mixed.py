@@ -36,7 +36,10 @@ class SamplesMixed(Check):
                 continue
             batch = rows.pop()
             first = axes[0] == batch
-            yield self.suspect("samples-mixed", subject=name, step=0, explains=("flat-at-baseline", "flat-from-start", "plateau-high"), asks={"module": name},
-                               measured=f"input {tuple(axes)}, {batch} samples; {name} returns {states} hidden states", expected=f"{batch} hidden states",
-                               message=f"{name} takes axis {0 if first else 1} of its input, the {batch} samples, for time: each sample sees those before it.",
+            yield self.suspect("samples-mixed", subject=name, step=0, explains=("flat-at-baseline", "flat-from-start", "plateau-high"),
+                               asks={"module": name},
+                               measured=f"input {tuple(axes)}, {batch} samples; {name} returns {states} hidden states",
+                               expected=f"{batch} hidden states",
+                               message=f"{name} takes axis {0 if first else 1} of its input, the {batch} samples, for time: each sample sees those "
+                                       f"before it.",
                                remedies=("set batch_first=True",) if first else ("leave batch_first=False, or give (batch, time, features)",))

@@ -29,6 +29,8 @@ class SilentBroadcast(Check):
             first, second = fact["shapes"]
             if not fact["module"] or len(first) == len(second) or math.prod(first) != math.prod(second) or learned(evidence, run):
                 continue
-            yield self.suspect("silent-broadcast", subject=fact["module"], step=0, location=place, explains=("plateau-high", "flat-at-baseline"), asks={"place": place},
-                               measured=f"{fact['operation'].strip('_')}: {size(first)} with {size(second)} gives {size(fact['result'])}", expected=f"{size(first)} or {size(second)}",
+            yield self.suspect("silent-broadcast", subject=fact["module"], step=0, location=place, explains=("plateau-high", "flat-at-baseline"),
+                               asks={"place": place},
+                               measured=f"{fact['operation'].strip('_')}: {size(first)} with {size(second)} gives {size(fact['result'])}",
+                               expected=f"{size(first)} or {size(second)}",
                                message=f"{size(first)} against {size(second)} grows to {size(fact['result'])}: samples are combined with each other.")

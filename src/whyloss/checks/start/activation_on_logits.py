@@ -25,13 +25,14 @@ class ActivationOnLogits(Check):
     causes = ("activation-on-logits",)
 
     def judge(self, evidence, run):
-        for place, call, calls in loss_calls(evidence, run):
+        for place, call, _calls in loss_calls(evidence, run):
             what = call["producer"]
             wanted = call["function"] == "cross_entropy" or call["function"] == "binary_cross_entropy_with_logits" and what != "sigmoid"
             if not wanted or what not in _CUT or call.get("classes", 2) < 2:
                 continue
             yield self.suspect("activation-on-logits", subject=source_of(call), step=0, location=call.get("producer_place") or place,
-                               measured=f"the inputs of {call['function']} come from {what}: [{call['min']:.3g}, {call['max']:.3g}]", expected="logits of both signs, unbounded",
+                               measured=f"the inputs of {call['function']} come from {what}: [{call['min']:.3g}, {call['max']:.3g}]",
+                               expected="logits of both signs, unbounded",
                                explains=("plateau-high", "flat-from-start"),
                                message=f"{what} presses the logits into {_CUT[what]}, so classes cannot be told apart with confidence.",
                                remedies=(f"remove the {what} after the last layer",), asks={"operation": what, "place": call.get("producer_place")})

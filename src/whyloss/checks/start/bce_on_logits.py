@@ -28,13 +28,14 @@ class BceOnLogits(Check):
     causes = ("bce-on-logits",)
 
     def judge(self, evidence, run):
-        for place, call, calls in loss_calls(evidence, run):
+        for place, call, _calls in loss_calls(evidence, run):
             if call["function"] != "binary_cross_entropy" or call["producer"] not in _CUTS or learned(evidence, run):
                 continue
             if call["min"] > self.edge or call["std"] < self.spread:
                 continue
             yield self.suspect("bce-on-logits", subject=source_of(call), step=0, location=call.get("producer_place") or place,
-                               measured=f"values in [{call['min']:.3g}, {call['max']:.3g}] from a {call['producer']}, spread {call['std']:.2g} at step 0",
+                               measured=f"values in [{call['min']:.3g}, {call['max']:.3g}] from a {call['producer']}, spread {call['std']:.2g} at "
+                                        f"step 0",
                                expected="probabilities from a sigmoid, near 0.5 at the start", explains=("plateau-high", "flat-from-start"),
                                message=f"binary_cross_entropy gets numbers that {call['producer']} cut to 0..1; where it cut, no gradient passes.",
                                remedies=("use binary_cross_entropy_with_logits on the raw output",))

@@ -30,16 +30,20 @@ class FirstLossOffChance(Check):
 
     def judge(self, evidence, run):
         entropy, chance = evidence.series("label_entropy", run=run).first.value, evidence.series("chance", run=run)
-        for place, call, calls in loss_calls(evidence, run):
-            if call["function"] not in CLASSES + ("binary_cross_entropy_with_logits",) or call["reduction"] != "mean" or call["weighted"] or call["smoothing"]:
+        for place, call, _calls in loss_calls(evidence, run):
+            if call["function"] not in CLASSES + ("binary_cross_entropy_with_logits",
+                                                  ) or call["reduction"] != "mean" or call["weighted"] or call["smoothing"]:
                 continue
             first, log_c = call["value"], chance.first.value if chance else entropy
             ratios = list(scale_ratios(evidence, run).values())
             fresh = ratios and max(abs(r - 0.408) for r in ratios) < self.fresh
-            said = {"subject": source_of(call), "step": 0, "location": place, "expected": f"{entropy:.2f} (entropy of the labels) to {log_c:.2f} (log of the classes)"}
+            said = {"subject": source_of(call), "step": 0, "location": place,
+                    "expected": f"{entropy:.2f} (entropy of the labels) to {log_c:.2f} (log of the classes)"}
             if first < self.below * entropy and entropy > 0.3 and call.get("accuracy", 0) > 0.8 and fresh:
-                yield self.suspect("target-leak", **said, measured=f"first loss {first:.3g}, accuracy {call['accuracy']:.0%} before any step, with fresh weights",
+                yield self.suspect("target-leak", **said,
+                                   measured=f"first loss {first:.3g}, accuracy {call['accuracy']:.0%} before any step, with fresh weights",
                                    message="Untrained weights already know the answer: it must be in the input.", explains=("first-loss-off",))
             elif first > log_c + self.above and call["std"] > 3 and not learned(evidence, run) and median(ratios or [0.0]) > 0.8:
                 yield self.suspect("initial-weights-too-large", **said, measured=f"first loss {first:.4g}; logits spread over {call['std']:.3g}",
-                                   message=f"Before any step the logits are of order {call['std']:.2g}: confident and wrong.", explains=("plateau-high", "first-loss-off"))
+                                   message=f"Before any step the logits are of order {call['std']:.2g}: confident and wrong.",
+                                   explains=("plateau-high", "first-loss-off"))

@@ -33,7 +33,7 @@ class LossBroadcasts(Check):
     causes = ("loss-broadcasts",)
 
     def judge(self, evidence, run):
-        for place, call, calls in loss_calls(evidence, run):
+        for place, call, _calls in loss_calls(evidence, run):
             first, second = call["shape"], call.get("target_shape")
             if call["function"] in ELEMENTWISE and second:
                 whole = broadcast_shape(first, second)
@@ -46,7 +46,8 @@ class LossBroadcasts(Check):
                 yield self._said(place, fact["operation"].strip("_"), first, second, fact["result"])
 
     def _said(self, place, operation, first, second, whole):
-        return self.prove("loss-broadcasts", subject="loss", step=0, location=place, measured=f"{operation}: {size(first)} with {size(second)} gives {size(whole)}",
+        return self.prove("loss-broadcasts", subject="loss", step=0, location=place,
+                          measured=f"{operation}: {size(first)} with {size(second)} gives {size(whole)}",
                           expected=f"both {size(second)}", explains=("flat-at-baseline", "plateau-high", "flat-from-start"),
                           message=f"{size(first)} against {size(second)} becomes {size(whole)}: every prediction is compared with every target.",
                           remedies=("prediction.squeeze(-1), or target.unsqueeze(-1): give both the same shape",), asks={"place": place})

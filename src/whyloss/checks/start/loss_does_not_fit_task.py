@@ -33,15 +33,18 @@ class LossDoesNotFitTask(Check):
                 yield self.prove("loss-does-not-fit-task", subject=source_of(call), step=0, location=place,
                                  measured=f"targets from {low:g} to {top:g} in {call['function']}", expected="targets from 0 to 1",
                                  explains=("diverged", "plateau-high", "loss-below-zero"),
-                                 message=f"Binary cross-entropy wants targets of 0 to 1 and gets {low:g} to {top:g}: the loss falls below zero without bound.",
+                                 message=f"Binary cross-entropy wants targets of 0 to 1 and gets {low:g} to {top:g}: the loss falls below zero "
+                                         f"without bound.",
                                  remedies=(f"one of {top + 1:g} classes: as many outputs with cross_entropy",))
             single = call["shape"] and math.prod(call["shape"]) == call["shape"][0]
             if call["function"] in ELEMENTWISE and single and self._ids(calls, low, top):
                 yield self.suspect("loss-does-not-fit-task", subject=call["function"], step=0, location=place,
                                    measured=f"all targets are whole numbers, evenly spread over 0 to {top:g}; one output; {call['function']}",
                                    expected=f"{top + 1:g} outputs with cross_entropy, if these are class ids", explains=("plateau-high",),
-                                   message=f"The targets look like class ids 0 to {top:g}, taken as numbers: {call['function']} says class 3 lies between 2 and 4.",
-                                   remedies=(f"give the last layer {top + 1:g} outputs and use cross_entropy", "keep the loss if the order of the values matters"))
+                                   message=f"The targets look like class ids 0 to {top:g}, taken as numbers: {call['function']} says class 3 lies "
+                                           f"between 2 and 4.",
+                                   remedies=(f"give the last layer {top + 1:g} outputs and use cross_entropy",
+                                             "keep the loss if the order of the values matters"))
 
     def _ids(self, calls, low, top):
         count = top + 1

@@ -26,7 +26,7 @@ class LossReductionSum(Check):
     causes = ("loss-reduction-scale",)
 
     def judge(self, evidence, run):
-        for place, call, calls in loss_calls(evidence, run):
+        for place, call, _calls in loss_calls(evidence, run):
             shape = call["shape"]
             terms = math.prod(n for at, n in enumerate(shape) if at != 1) if call["function"] in CLASSES else math.prod(shape)
             first = evidence.series("loss", run=run).first.value
@@ -34,7 +34,9 @@ class LossReductionSum(Check):
                 continue
             if abs(first - call["value"]) > 1e-3 * max(1.0, abs(first)):
                 continue
-            yield self.suspect("loss-reduction-scale", subject=call["function"], step=0, location=place, explains=("diverged", "plateau-high", "spiky", "oscillating"),
-                               measured=f"reduction 'sum' over {terms} terms: first loss {first:.4g}, {first / terms:.3g} a term", expected="reduction 'mean'",
+            yield self.suspect("loss-reduction-scale", subject=call["function"], step=0, location=place, explains=("diverged", "plateau-high",
+                                                                                                                   "spiky", "oscillating"),
+                               measured=f"reduction 'sum' over {terms} terms: first loss {first:.4g}, {first / terms:.3g} a term",
+                               expected="reduction 'mean'",
                                message=f"The loss is summed over {terms} terms, so each step is {terms} times as long as with the mean.",
                                remedies=("use reduction='mean'", f"or divide the learning rate by {terms}"), asks={"size": terms})

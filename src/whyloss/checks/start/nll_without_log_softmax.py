@@ -35,8 +35,10 @@ class NllWithoutLogSoftmax(Check):
             probabilities = call["min"] >= 0 and call["max"] <= 1 and call.get("row_sum_error", 1.0) < 1e-2
             given = "probabilities" if probabilities else "logits"
             yield self.prove("nll-without-log-softmax", subject=source_of(call), step=0, location=place,
-                             measured=f"exp of the inputs of {call['function']} sums to 1 ± {error:.3g} over the classes; range [{call['min']:.3g}, {call['max']:.3g}]",
+                             measured=f"exp of the inputs of {call['function']} sums to 1 ± {error:.3g} over the classes; range [{call['min']:.3g}, "
+                                      f"{call['max']:.3g}]",
                              expected="log-probabilities: exp sums to exactly 1", explains=("diverged", "plateau-high", "loss-below-zero"),
-                             message=f"nll_loss is given {given}: it only negates the entry of the label, so the loss falls by growing numbers, not by learning.",
+                             message=f"nll_loss is given {given}: it only negates the entry of the label, so the loss falls by growing numbers, not "
+                                     f"by learning.",
                              remedies=("use cross_entropy on the logits", "or put log_softmax(dim=1) in front of nll_loss"),
                              asks={"probabilities": probabilities, "place": place})

@@ -34,7 +34,8 @@ class OutputWidthMismatch(Check):
                 if broadcast_shape(first, second) == second:
                     yield self.prove("output-width-mismatch", subject=source_of(call), step=0, location=place,
                                      measured=f"prediction {size(first)}, target {size(second)}", expected=f"prediction {size(second)}",
-                                     explains=("plateau-high",), message=f"One output is compared with {second[1]} targets; it can only become their mean.",
+                                     explains=("plateau-high",),
+                                     message=f"One output is compared with {second[1]} targets; it can only become their mean.",
                                      remedies=(f"give the last layer {second[1]} outputs",))
             elif call["function"] in CLASSES and "classes" in call and call.get("target_max") is not None:
                 top = max(c.get("target_max", 0) for c in calls) + 1

@@ -24,7 +24,7 @@ class SoftmaxBeforeCrossEntropy(Check):
     causes = ("softmax-before-cross-entropy",)
 
     def judge(self, evidence, run):
-        for place, call, calls in loss_calls(evidence, run):
+        for place, call, _calls in loss_calls(evidence, run):
             if call["function"] != "cross_entropy" or call["producer"] != "softmax" or call.get("classes", 2) < 2:
                 continue
             axis = normalised_axis(call)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from whyloss.check import Check, Need
 from whyloss.checks.start import ELEMENTWISE, loss_calls, source_of
 
-_RANGE = {"sigmoid": (0.0, 1.0), "softmax": (0.0, 1.0), "tanh": (-1.0, 1.0), "hardtanh": (-1.0, 1.0), "relu": (0.0, float("inf")), "relu6": (0.0, 6.0)}
+_RANGE = {"sigmoid": (0.0, 1.0), "softmax": (0.0, 1.0), "tanh": (-1.0, 1.0), "hardtanh": (-1.0, 1.0), "relu": (0.0, float("inf")), "relu6": (0.0,
+                                                                                                                                             6.0)}
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,10 @@ class TargetsOutOfReach(Check):
                 continue
             reach = f"{low:g} or more" if high == float("inf") else f"{low:g} to {high:g}"
             yield self.prove("targets-out-of-reach", subject=source_of(call), step=0, location=call.get("producer_place") or place,
-                             measured=f"targets from {bottom:.4g} to {top:.4g} (mean {call['target_mean']:.3g}); the output, a {call['producer']}, gives {reach}",
+                             measured=f"targets from {bottom:.4g} to {top:.4g} (mean {call['target_mean']:.3g}); the output, a {call['producer']}, "
+                                      f"gives {reach}",
                              expected="targets within the output's range", explains=("plateau-high", "flat-from-start"),
-                             message=f"A {call['producer']} at the end can only give {reach}, the targets go from {bottom:.4g} to {top:.4g}: the rest cannot be learned.",
+                             message=f"A {call['producer']} at the end can only give {reach}, the targets go from {bottom:.4g} to {top:.4g}: the "
+                                     f"rest cannot be learned.",
                              remedies=(f"remove the {call['producer']} at the end", "or scale the targets into its range"),
                              asks={"operation": call["producer"], "place": call.get("producer_place")})

@@ -1,0 +1,33 @@
+"""Batch taken for time."""
+
+from whyloss.checks.shapes.samples_mixed import SamplesMixed
+from whyloss.testing import check_contract, evidence_from, findings
+
+
+def net(given, made, samples=32, kind="GRU"):
+    return evidence_from(layer={"rnn": [{"kind": kind, "in": given, "out": made}]}, loss_call={"train.py:44": [{"shape": [samples, 2]}]})
+
+
+def test_keeps_the_contract():
+    check_contract(SamplesMixed)
+
+
+def test_is_unexamined_without_its_needs():
+    assert any(need.lacking(evidence_from(weather=[1.0]), "main") for need in SamplesMixed.needs)
+
+
+def test_suspects_a_missing_batch_first():
+    found, = findings(SamplesMixed(), net("(32, 12, 4)", "(32, 12, 16) (1, 12, 16)"))
+
+    assert found.cause == "samples-mixed" and found.status == "suspected" and found.subject == "rnn" and found.step == 0
+    assert found.remedies == ("set batch_first=True",)
+
+
+def test_spares_both_right_layouts():
+    assert findings(SamplesMixed(), net("(32, 12, 4)", "(32, 12, 16) (1, 32, 16)")) == []
+    assert findings(SamplesMixed(), net("(12, 32, 4)", "(12, 32, 16) (1, 32, 16)")) == []
+
+
+def test_spares_flattened_predictions_and_other_layers():
+    assert findings(SamplesMixed(), net("(32, 12, 4)", "(32, 12, 16) (1, 32, 16)", samples=384)) == []
+    assert findings(SamplesMixed(), net("(32, 12, 4)", "(32, 12, 16) (1, 12, 16)", kind="Custom")) == []
