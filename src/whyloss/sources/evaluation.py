@@ -89,6 +89,7 @@ class Evaluation:
             found = [(len(group), sum(row in self.training_rows for row in group)) for group in self.row_groups]
             partly = [(size, hits) for size, hits in found if hits < size]   # a batch known as a whole is an evaluation of the training set
             fact = {"partly_known_rows": sum(size for size, _ in partly), "partly_known": sum(hits for _, hits in partly),
+                    "known_distinct": len(set(self.rows) & self.training_rows.keys()),
                     "rows": len(self.rows), "in_training": known, "distinct_training": len(self.training_rows),
                     "mean": float(rows.mean()), "std": float(rows.std()) if rows.numel() > 1 else 0.0}
             if self.training_inputs is not None and self.training_inputs.shape[1] == rows.shape[1] and len(rows) > 8:

@@ -14,7 +14,7 @@ class InputsNotNormalised(Check):
     Expects   values of order 1.
     Means     a suspicion: huge activations saturate or kill units, and no single rate fits all features. Standardised inputs decide.
     Not for   trainings that learn (raw pixels often do), token ids, a first layer that normalises.
-    Source    LeCun et al. 1998; "methods" 6.3: damage is not implied, a ReLU net loses little.
+    Source    LeCun et al. 1998; own measurements: damage is not implied, a ReLU net loses little.
     """
 
     large: float = 15.0      # mean or standard deviation
@@ -38,8 +38,8 @@ class InputsNotNormalised(Check):
                 continue
             if size < (self.diverging if grew else self.large) and not 0 < size < self.small:
                 continue
-            yield self.suspect("inputs-not-normalised", subject="input", step=0, location=place, explains=("diverged", "non-finite",
-                                                                                                           "flat-from-start", "plateau-high"),
+            yield self.suspect("inputs-not-normalised", subject="input", step=0,
+                               location=place, explains=("diverged", "non-finite", "flat-from-start", "plateau-high"),
                                measured=f"mean {row['mean']:.4g}, standard deviation {row['std']:.4g}, from {row['min']:.4g} to {row['max']:.4g}",
                                expected="mean 0, standard deviation 1",
                                message=f"The raw inputs go from {row['min']:.4g} to {row['max']:.4g}: too "

@@ -14,7 +14,7 @@ class LabelsMisaligned(Check):
     Expects   what can be memorised can be learned in part.
     Means     a suspicion: labels shuffled, shifted or re-sorted against their inputs. The permutation test decides.
     Not for   trainings that learn, constant inputs, a model that cannot even memorise (a fault of mechanics).
-    Source    Zhang et al. 2017: random labels are memorised; "methods" 6.2.
+    Source    Zhang et al. 2017: random labels are memorised; own measurements.
     """
 
     stage = "data"
@@ -30,8 +30,8 @@ class LabelsMisaligned(Check):
             return
         for place, call, _calls in loss_calls(evidence, run)[:1]:
             if (call.get("label_entropy") or call.get("target_std") or 0.0) > 0:
-                yield self.suspect("labels-misaligned", subject="labels", step=0, location=place, explains=("flat-at-baseline", "flat-from-start",
-                                                                                                            "validation-at-chance"),
+                yield self.suspect("labels-misaligned", subject="labels", step=0,
+                                   location=place, explains=("flat-at-baseline", "flat-from-start", "validation-at-chance"),
                                    measured="ten samples are memorised, the whole set is not learned",
                                    expected="a set that can be memorised can be learned in part",
                                    message="The mechanics work, yet nothing holds from one sample to the next: labels may not belong to their "

@@ -32,8 +32,8 @@ class TargetsNotNormalised(Check):
             size = max(abs(call.get("target_mean") or 0.0), call.get("target_std") or 0.0)
             if call["function"] not in ELEMENTWISE or size < self.large or size < self.times * call["std"]:
                 continue
-            yield self.suspect("targets-not-normalised", subject="target", step=0, location=place, explains=("diverged", "plateau-high",
-                                                                                                             "flat-from-start", "non-finite"),
+            yield self.suspect("targets-not-normalised", subject="target", step=0,
+                               location=place, explains=("diverged", "plateau-high", "flat-from-start", "non-finite"),
                                measured=f"targets: mean {call['target_mean']:.4g}, standard deviation {call['target_std']:.4g}; first predictions "
                                         f"spread over {call['std']:.3g}",
                                expected="targets of mean 0, standard deviation 1",

@@ -14,7 +14,7 @@ class TrainEvalPreprocessingDiffers(Check):
     Expects   0.04 and 0.03 at most for batches of 64 of the same data.
     Means     a missing division, another mean or channel order: the model is judged where it has never been.
     Not for   augmentation (blurs the ratio a little), another domain on purpose, a few rows, fine-tuning on one part of the classes.
-    Source    "methods" 6.4: raw instead of normalised gives 2.99 / 1.79, divided by 255 twice 0 / 5.54.
+    Source    own measurements: raw instead of normalised gives 2.99 / 1.79, divided by 255 twice 0 / 5.54.
     """
 
     shift: float = 1.5

@@ -18,6 +18,7 @@ class ValidationLeak(Check):
 
     rows: int = 50
     least: float = 0.05
+    whole: float = 0.9  # share of the training rows seen again: then it is an evaluation of the training set
     cap: int = 512      # rows fingerprinted of one batch
 
     stage = "data"
@@ -30,10 +31,11 @@ class ValidationLeak(Check):
             fact = column.values[-1]
             rows, known = fact.get("partly_known_rows", fact["rows"]), fact.get("partly_known", fact["in_training"])
             trained = fact["distinct_training"]
-            if rows < self.rows or rows >= trained or rows % self.cap == 0 or rows > known > 0 and known < self.least * rows or known in (0, rows):
+            itself = fact.get("known_distinct", rows) > self.whole * trained or known == rows
+            if rows < self.rows or itself or rows % self.cap == 0 or known < self.least * rows:
                 continue
-            yield self.suspect("validation-leak", subject="validation split", step=column.steps[-1], location=place, explains=("validation-too-good",
-                                                                                                                               ),
+            yield self.suspect("validation-leak", subject="validation split", step=column.steps[-1],
+                               location=place, explains=("validation-too-good",),
                                measured=f"{known} of {rows} evaluation rows are among the {trained} different rows trained on", expected="0",
                                message=f"{known / rows:.0%} of the rows evaluated here were trained on, so this number says nothing about new data.",
                                remedies=("split before augmenting or duplicating", "assert that both index sets are disjoint",

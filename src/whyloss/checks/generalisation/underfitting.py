@@ -14,7 +14,7 @@ class Underfitting(Check):
     Expects   hidden layers wider than a few units.
     Means     a suspicion: nothing else is wrong, the model cannot hold what separates the samples. A wider copy decides.
     Not for   trainings that come far, autoencoders and low-rank adapters, losses with a high floor (noise).
-    Source    Goodfellow et al. 2016, section 5.2; "methods" 1.5: the wider copy must win by the same recipe.
+    Source    Goodfellow et al. 2016, section 5.2; own measurements: the wider copy must win by the same recipe.
     """
 
     narrow: int = 4

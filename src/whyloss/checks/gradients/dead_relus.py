@@ -15,7 +15,7 @@ class DeadRelus(Check):
     Expects   a minority: up to a quarter is usual after training and does no harm.
     Means     the units sit where the slope is 0. From step 0: an initialisation at fault. Since a step: an update that was too long.
     Not for   GELU, SiLU, ELU and leaky ReLU; sparse nets and experts without tokens; any training that learns.
-    Source    Lu et al. 2020, arXiv 1903.06733; "methods" 5.1: one batch over-reports, half dead is harmless, deep units revive.
+    Source    Lu et al. 2020, arXiv 1903.06733; own measurements: one batch over-reports, half dead is harmless, deep units revive.
     """
 
     cut: float = 0.95      # a layer that is cut in two
@@ -40,8 +40,8 @@ class DeadRelus(Check):
         broken = evidence.fact("first_non_finite", run=run)
         if broken and broken["step"] <= began:
             return  # units are dead because the weights are NaN
-        said = {"subject": evidence.fact("activation_layer", name, run) or name.split(":")[0], "location": evidence.fact("activation_place", name,
-                                                                                                                         run), "step": began,
+        said = {"subject": evidence.fact("activation_layer", name, run) or name.split(":")[0],
+                "location": evidence.fact("activation_place", name, run), "step": began,
                 "explains": ("flat-from-start", "flat-at-baseline", "plateau-high", "zero-gradients"), "expected": "at most a quarter of the units"}
         if began <= column.steps[0] and min(column.values) == 1.0:
             yield self.prove("dead-relus", **said,

@@ -15,7 +15,7 @@ class ExplodingGradients(Check):
     Expects   less than four decades between the layers, a recurrent matrix that does not multiply.
     Means     each layer or time step multiplies by a factor above 1; steps are huge, the loss jumps or turns NaN.
     Not for   a large norm alone (it scales with loss units, batch and width); a rate that is too high; a single spike.
-    Source    Pascanu et al. 2013; "methods" 5.2: no absolute limits, the ratio within the run.
+    Source    Pascanu et al. 2013; own measurements: no absolute limits, the ratio within the run.
     """
 
     decades: float = 4.0

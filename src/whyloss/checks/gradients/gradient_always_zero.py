@@ -12,8 +12,8 @@ class GradientAlwaysZero(Check):
     Sees      the state of each gradient after each traced backward; saturated and dead shares; number formats; the first weights.
     Expects   a gradient that is not zero by the second step at the latest.
     Means     a slope of exactly 0 on the way: saturated units or, in half precision, underflow. None (no gradient at all) is another matter.
-    Not for   LoRA's A and gated branches at step 0, experts and embedding rows that were not used, dead ReLUs and zero matrices (checks of their own).
-    Source    "methods" 5.3: an exact zero is not a detach; judged over at least 3 steps.
+    Not for   LoRA's A and gated branches at step 0, experts and embedding rows not used, dead ReLUs and zero matrices (checks of their own).
+    Source    own measurements: an exact zero is not a detach; judged over at least 3 steps.
     """
 
     steps: int = 3

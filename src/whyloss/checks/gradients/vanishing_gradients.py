@@ -45,7 +45,7 @@ class VanishingGradients(Check):
     Expects   less than four decades between the first and the last layer.
     Means     each layer (or time step) multiplies by a factor below 1; the first layers, or the first inputs, do not count.
     Not for   trainings that learn: Adam is scale-free and trains over four lost decades; tiny starting weights, a cause of their own.
-    Source    Hochreiter 1991; "methods" 5.2: decades over the depth, not a slope; the experiment swaps activation and initialisation.
+    Source    Hochreiter 1991; own measurements: decades over the depth, not a slope; the experiment swaps activation and initialisation.
     """
 
     decades: float = 4.0

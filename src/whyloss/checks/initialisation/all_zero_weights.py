@@ -13,7 +13,7 @@ class AllZeroWeights(Check):
     Expects   at most one zero factor in a row: it gets a gradient at once, and the next one a step later.
     Means     two zero factors multiply each other's gradient by zero, for ever.
     Not for   LoRA's B, a zero head, residual gates, norm gains and biases: they move, or make others move, after the first step.
-    Source    Goodfellow et al. 2016, section 8.4; research note "methods", 4.2: never judged at step 0 alone.
+    Source    Goodfellow et al. 2016, section 8.4; own measurements: never judged at step 0 alone.
     """
 
     steps: int = 3     # traced backward passes with an exactly zero gradient

@@ -13,7 +13,7 @@ class SaturatedAtStart(Check):
     Expects   a small share: a saturated unit passes next to no gradient to the weights in front.
     Means     large inputs (if the first activation is the one that saturates) or large weights push the units there.
     Not for   output activations, gates, trainings that learn: the share alone misleads, a net with 67 % saturated units trained best.
-    Source    Glorot and Bengio 2010; LeCun et al. 1998; "methods" 4.3.
+    Source    Glorot and Bengio 2010; LeCun et al. 1998; own measurements.
     """
 
     share: float = 0.5
@@ -33,8 +33,7 @@ class SaturatedAtStart(Check):
         if not full:
             return
         where = evidence.fact("activation_place", full[0], run)
-        said = {"subject": evidence.fact("activation_layer", full[0], run) or full[0].split(":")[0], "step": 0, "explains": ("flat-from-start",
-                                                                                                                             "flat-at-baseline", "plateau-high"),
+        said = {"subject": evidence.fact("activation_layer", full[0], run) or full[0].split(":")[0], "step": 0, "explains": ("flat-from-start", "flat-at-baseline", "plateau-high"),
                 "measured": f"{shares[full[0]]:.0%} of the units of {full[0]} are saturated at step 0"}
         batch = next((c.values[0] for c in evidence.by_subject("input", run).values()), None)
         wide = batch and batch["floating"] and max(batch["std"], abs(batch["mean"])) > self.spread

@@ -13,7 +13,7 @@ class SymmetricUnits(Check):
     Expects   rows that differ: about 1 for random weights.
     Means     equal units get equal gradients, so a layer of any width works like one unit.
     Not for   norm gains, biases, matrices of one row, zero matrices that break their symmetry by themselves, frozen weights.
-    Source    Goodfellow et al. 2016, section 8.4; tolerance on the weights, since batch norm breaks bit equality: "methods" 4.2.
+    Source    Goodfellow et al. 2016, section 8.4; tolerance on the weights, since batch norm breaks bit equality: own measurements.
     """
 
     spread: float = 1e-5   # round-off

@@ -27,7 +27,7 @@ class WeightsTooLarge(Check):
     Expects   matrices within a factor of 2.5 of He's rule; first outputs of order 1.
     Means     each layer multiplies the signal: logits of hundreds, or tanh and sigmoid units in their flat part.
     Not for   embeddings, a loaded checkpoint that starts well, He initialisation (the first loss lies 1.5 above log C and training goes well).
-    Source    He et al. 2015; Glorot and Bengio 2010; "methods" 4.1 and 4.3: a suspicion, a fresh initialisation decides.
+    Source    He et al. 2015; Glorot and Bengio 2010; own measurements: a suspicion, a fresh initialisation decides.
     """
 
     ratio: float = 2.5        # times He's standard deviation

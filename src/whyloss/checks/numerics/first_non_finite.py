@@ -22,7 +22,7 @@ class FirstNonFinite(Check):
     Expects   finite numbers in forward, backward and update.
     Means     the named operation met an argument outside its domain; or the values had simply grown too large: a rate or a scale at fault.
     Not for   NaN that a mask removes again, infinite gradients that a GradScaler skips on purpose.
-    Source    research note "methods", section 8: linked from the sink back; the first non-finite operation in time proves nothing.
+    Source    own measurements: linked from the sink back; the first non-finite operation in time proves nothing.
     """
 
     grown: float = 10.0    # times the first loss: the run was diverging before
@@ -48,7 +48,8 @@ class FirstNonFinite(Check):
 
     def _facts(self, fact, *, place=None, operation=None):
         operation = operation or fact.get("operation") or "?"
-        return {"subject": fact.get("module") or operation, "step": fact["step"], "location": place or fact.get("place") or fact["backward_at"],
+        return {"subject": fact.get("module") or operation, "step": fact["step"],
+                "location": place or fact.get("place") or fact["backward_at"],
                 "explains": ("non-finite", "diverged", "flat-from-start"),
                 "asks": {"place": place or fact.get("place"), "operation": operation, "phase": fact["phase"]}}
 
@@ -59,7 +60,7 @@ class FirstNonFinite(Check):
             yield self.prove("optimizer-epsilon", **{**self._facts(fact), "subject": f"{fact.get('optimizer')} (eps), {fact.get('module')}"},
                              measured=f"eps = {fact['eps']:g} is 0 in {fact['dtype']}; {share:.0%} of the second moments are 0 too",
                              expected="an epsilon above the smallest number of the weight's format",
-                             message="Loss and gradients were finite; the optimizer divided 0 by 0, because its epsilon rounds to 0 in half precision.",
+                             message="Loss and gradients were finite; the optimizer divided 0 by 0: its epsilon rounds to 0 in half precision.",
                              remedies=("keep the weights in float32 and use autocast", "use eps=1e-4 with float16 weights"))
         elif fact.get("dtype") == "float16":
             yield self.prove("half-precision-overflow", **self._facts(fact), measured=settings, expected="updates below 65504",
@@ -83,11 +84,13 @@ class FirstNonFinite(Check):
         bad_input, bad_target = _bad_data(evidence, run, fact["step"])
         facts = {**self._facts(fact), "subject": "input" if bad_input or not bad_target else "target"}
         if bad_input or bad_target:
-            yield self.prove("non-finite-inputs", **facts, measured=f"{bad_input or bad_target} non-finite values in the batch of step {fact['step']}",
+            yield self.prove("non-finite-inputs", **facts,
+                             measured=f"{bad_input or bad_target} non-finite values in the batch of step {fact['step']}",
                              expected="0", message=f"The batch already holds NaN or infinite values; {fact['operation']} only passes them on.")
         else:
             facts["asks"] = {**facts["asks"], "clean_inputs": True}
-            yield self.suspect("non-finite-inputs", **facts, measured=f"{fact['operation']} received a non-finite value that no traced operation made",
+            yield self.suspect("non-finite-inputs", **facts,
+                               measured=f"{fact['operation']} received a non-finite value that no traced operation made",
                                expected="finite inputs", message="A tensor that came from outside the step was not finite.")
 
     def _operation(self, evidence, run, fact):
@@ -99,7 +102,7 @@ class FirstNonFinite(Check):
         if kind in _UNSAFE and fact["phase"] == "backward" and hidden and hidden.get("operation") == operation:
             yield self.prove("non-finite-gradient", **facts, measured=f"loss {fact['loss']:.4g} is finite, the gradient of {operation} is not",
                              expected="a safe argument in every branch",
-                             message=f"{operation} was infinite in entries that a mask or `where` then removed: the value is gone, its gradient is not.",
+                             message=f"{operation} was infinite where a mask or `where` then removed it: the value is gone, its gradient is not.",
                              remedies=(f"make the argument of {operation} safe before the operation: torch.where(mask, x, 1)",))
         elif dtype == "float16" and (kind == "overflow" or kind == "exp-overflow"):
             yield self.prove("half-precision-overflow", **facts, measured=f"{operation} of values in [{low:.4g}, {high:.4g}] leaves float16",
@@ -109,8 +112,11 @@ class FirstNonFinite(Check):
             what, expected = _UNSAFE[kind]
             text = what.format(zeros="a negative number" if low < 0 else "0", max=high)
             way = " in the backward pass" if fact["phase"] == "backward" else ""
-            zeros = f"; {fact['input_zeros']} of {fact['entries']} are 0" if kind in ("log-of-zero", "root-at-zero") and fact.get("input_zeros") else ""
-            seen = f"{operation} of values in [{low:.4g}, {high:.4g}]{zeros}" if not way else f"loss {fact['loss']:.4g} is finite, the gradient through {operation} is not"
+            counted = kind in ("log-of-zero", "root-at-zero") and fact.get("input_zeros")
+            zeros = f"; {fact['input_zeros']} of {fact['entries']} are 0" if counted else ""
+            seen = f"{operation} of values in [{low:.4g}, {high:.4g}]{zeros}"
+            if way:
+                seen = f"loss {fact['loss']:.4g} is finite, the gradient through {operation} is not"
             yield self.prove(kind, **facts, measured=seen, expected=expected,
                              message=f"The first non-finite value was made{way} by {operation}: {text}.")
         elif "ctc" in operation:
@@ -134,11 +140,12 @@ class FirstNonFinite(Check):
         seen = f"loss {losses[0]:.4g} at first, {losses[-1]:.4g} before the end" if losses else "not finite from the first step on"
         measured = f"{seen}; first gradient norm {norms[0]:.4g}" if norms else seen
         if recurrent and norms and (norms[0] > 1e3 or not math.isfinite(norms[0])):
-            yield self.suspect("exploding-gradients", **{**facts, "subject": f"{recurrent[0]}.weight_hh_l0"}, measured=measured, expected="gradients of order 1",
+            yield self.suspect("exploding-gradients", **{**facts, "subject": f"{recurrent[0]}.weight_hh_l0"}, measured=measured,
+                               expected="gradients of order 1",
                                message=f"The gradient through {recurrent[0]} is huge before the first step: each time step multiplies it.")
         if not losses or losses[-1] > self.grown * abs(losses[0]) or fact["step"] < 20 or math.isfinite(fact["loss"]):
             yield self.suspect("learning-rate-too-high", **facts, measured=measured, expected="a loss that does not grow",
-                               message=f"{operation or 'An operation'} only overflowed because the numbers had grown: the steps are too long for this loss.")
+                               message=f"{operation or 'An operation'} overflowed because the numbers had grown: the steps are too long for this loss.")
 
 
 def _refined(fact, kind, low, high):
@@ -146,7 +153,8 @@ def _refined(fact, kind, low, high):
     operation, huge = fact.get("operation"), max(abs(low), abs(high)) > 1e15
     if fact["phase"] == "backward":
         return kind
-    if kind == "root-at-zero" and (huge or operation in ("linalg_vector_norm", "norm", "cdist", "_euclidean_dist") or operation == "pow" and not fact.get("input_zeros")):
+    smooth = operation in ("linalg_vector_norm", "norm", "cdist", "_euclidean_dist") or operation == "pow" and not fact.get("input_zeros")
+    if kind == "root-at-zero" and (huge or smooth):
         return "overflow"
     if kind == "division-by-zero" and fact.get("second_zeros") == 0 and huge:
         return "overflow"

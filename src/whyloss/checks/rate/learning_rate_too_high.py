@@ -16,7 +16,7 @@ class LearningRateTooHigh(Check):
     Means     a suspicion; confirmed only if a rate lowered by decades ends clearly lower than the unchanged run from the
               same start on the same batches (Adam hides it: its step is bounded, the loss just stays flat after one jump).
     Not for   a training that was seen to learn; a loss that is non-finite before the first step.
-    Source    the recipe's ten-times test with a control arm; loss-curve table of the essay.
+    Source    ten times less against a control arm; CS231n on loss curves.
     """
 
     loud: float = 1e-4  # median relative update below which "too high" is not a thought

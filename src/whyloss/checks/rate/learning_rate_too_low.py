@@ -16,7 +16,7 @@ class LearningRateTooLow(Check):
     Means     a suspicion; confirmed only if a rate raised by decades ends clearly lower than the unchanged run from the
               same start on the same batches.
     Not for   a training that was seen to learn, a warm-up, fine-tuning that starts low, loss curves that rose.
-    Source    the recipe's ten-times test with a control arm; Karpathy's 1e-3 rule as a guide only.
+    Source    ten times more against a control arm; Karpathy's 1e-3 rule as a guide only.
     """
 
     quiet: float = 3e-3  # median relative update above which "too low" is not the first thought

@@ -16,7 +16,7 @@ class FirstLossOffChance(Check):
     Expects   log C, or the entropy of the labels; up to 1.5 nats more under He initialisation is no fault.
     Means     far below, from fresh weights: the answer leaks into the input. Far above: the first logits are too large.
     Not for   pretrained or resumed models, other losses, class weights, label smoothing, a prior in the last bias, trainings that learn (above).
-    Source    CS231n; "methods" 4.1: the tolerance of 0.5 nats flags He-initialised nets that train well.
+    Source    CS231n; own measurements: the tolerance of 0.5 nats flags He-initialised nets that train well.
     """
 
     below: float = 0.5     # times the entropy of the labels

@@ -24,7 +24,7 @@ class LossBroadcasts(Check):
     Expects   equal shapes.
     Means     every prediction meets every target; the best answer is the mean, and the loss stops at the variance of the targets.
     Not for   pairwise distances ((N, 1, d) against (1, N, d), meant), class weights, a scalar target.
-    Source    PyTorch broadcasting semantics; measured: converges to var(y) with predictions all equal ("methods" 7).
+    Source    PyTorch broadcasting semantics; measured: converges to var(y) with predictions all equal (own measurements).
     """
 
     stage = "start"

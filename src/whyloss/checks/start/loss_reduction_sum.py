@@ -34,8 +34,8 @@ class LossReductionSum(Check):
                 continue
             if abs(first - call["value"]) > 1e-3 * max(1.0, abs(first)):
                 continue
-            yield self.suspect("loss-reduction-scale", subject=call["function"], step=0, location=place, explains=("diverged", "plateau-high",
-                                                                                                                   "spiky", "oscillating"),
+            yield self.suspect("loss-reduction-scale", subject=call["function"], step=0,
+                               location=place, explains=("diverged", "plateau-high", "spiky", "oscillating"),
                                measured=f"reduction 'sum' over {terms} terms: first loss {first:.4g}, {first / terms:.3g} a term",
                                expected="reduction 'mean'",
                                message=f"The loss is summed over {terms} terms, so each step is {terms} times as long as with the mean.",
