@@ -30,7 +30,8 @@ class InputsNotNormalised(Check):
         if (evidence.fact("learned", run=run) or {}).get("learned"):
             return
         losses = evidence.series("loss", run=run)
-        grew = losses.first_non_finite() is not None or losses.last.value > 3 * abs(losses.first.value)
+        finite = losses.finite()
+        grew = bool(finite) and finite.last.value > 3 * abs(finite.first.value)
         for place, column in evidence.by_subject("input", run).items():
             row = column.values[0]
             size = max(abs(row["mean"]), row["std"])

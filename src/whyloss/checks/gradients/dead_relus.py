@@ -56,7 +56,7 @@ class DeadRelus(Check):
     def _died(self, evidence, run, name, share, began, said):
         column = evidence.series("dead_over_batches", name, run)
         start, spike = column.values[0], self._spike(evidence, run, began)
-        late = began > column.steps[0] and start < self.half
+        late = began > column.steps[0] and min(column.values) < share - 0.25
         when = f"since step {began} (at step {column.steps[0]} it was {start:.0%})" if late else "from the start"
         burst = f"; the gradient norm jumped to {spike[1]:.3g} at step {spike[0]}, {spike[2]:.0f} x its median" if spike and late else ""
         yield self.suspect("dead-relus", **said, asks={"rate_factor": 0.1} if late else {},

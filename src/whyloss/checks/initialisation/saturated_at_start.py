@@ -33,7 +33,8 @@ class SaturatedAtStart(Check):
         if not full:
             return
         where = evidence.fact("activation_place", full[0], run)
-        said = {"subject": evidence.fact("activation_layer", full[0], run) or full[0].split(":")[0], "step": 0, "explains": ("flat-from-start", "flat-at-baseline", "plateau-high"),
+        said = {"subject": evidence.fact("activation_layer", full[0], run) or full[0].split(":")[0], "step": 0,
+                "explains": ("flat-from-start", "flat-at-baseline", "plateau-high"),
                 "measured": f"{shares[full[0]]:.0%} of the units of {full[0]} are saturated at step 0"}
         batch = next((c.values[0] for c in evidence.by_subject("input", run).values()), None)
         wide = batch and batch["floating"] and max(batch["std"], abs(batch["mean"])) > self.spread

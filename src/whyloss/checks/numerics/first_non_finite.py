@@ -145,7 +145,7 @@ class FirstNonFinite(Check):
                                message=f"The gradient through {recurrent[0]} is huge before the first step: each time step multiplies it.")
         if not losses or losses[-1] > self.grown * abs(losses[0]) or fact["step"] < 20 or math.isfinite(fact["loss"]):
             yield self.suspect("learning-rate-too-high", **facts, measured=measured, expected="a loss that does not grow",
-                               message=f"{operation or 'An operation'} overflowed because the numbers had grown: the steps are too long for this loss.")
+                               message=f"{operation or 'An operation'} overflowed because the numbers had grown: the steps are too long.")
 
 
 def _refined(fact, kind, low, high):
