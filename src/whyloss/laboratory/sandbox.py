@@ -99,7 +99,7 @@ class Rehearsal:
             for group in optimizer.param_groups:
                 group.update({k: v for k, v in plan.settings.items() if k in group})
         self.iterations = self._iterations()
-        self.steps = 0
+        self.steps = self.at = 0
         self.losses: list[float] = []
         self.pending_scale = 1.0
 
@@ -144,12 +144,12 @@ class Rehearsal:
 
     def train(self, steps: int, deadline: float, tick: Callable | None = None) -> list[float]:
         """Run `steps` iterations. -> the main loss of each; a non-finite loss ends the run with inf."""
-        torch.manual_seed(SEED)
-        random.seed(SEED)
-        at = 0
+        if self.at == 0:  # a second call goes on where the first one stopped
+            torch.manual_seed(SEED)
+            random.seed(SEED)
         while self.steps < steps:
-            group = self.iterations[at % len(self.iterations)]
-            at += 1
+            group = self.iterations[self.at % len(self.iterations)]
+            self.at += 1
             with self.plan.around() if self.plan.around else contextlib.nullcontext():
                 alive = self._run_group(group)
             self.steps += 1
