@@ -57,6 +57,7 @@ CAUSES = [
             "check that `ignore_index` is not a real class",
         ),
         source="PyTorch documentation, CrossEntropyLoss: ids from 0 to C-1, or ignore_index",
+        prediction=Prediction("drop-bad-rows", "without these rows the loss falls and no longer jumps"),
     ),
     Cause(
         "single-class-batches", "data",

@@ -149,15 +149,17 @@ class Walk:
         if finding.status == "proven":
             return replace(finding, trial=trial)
         if holds:
-            return self._with_factor(finding.with_trial(trial, "confirmed"), outcome)
+            return self._with_what_was_found(finding.with_trial(trial, "confirmed"), outcome)
         return None if not finding.asks.get("keep") else replace(finding, trial=trial)
 
     @staticmethod
     def _is_rate(finding: Finding) -> bool:
         return CAUSES[finding.cause].family == "rate" and finding.status == "confirmed"
 
-    def _with_factor(self, finding: Finding, outcome: dict) -> Finding:
-        """A learning-rate remedy names the rate that the experiment found."""
+    def _with_what_was_found(self, finding: Finding, outcome: dict) -> Finding:
+        """What the experiment found out: the rate that works, the module where samples first mix."""
+        if finding.subject is None and outcome.get("first_module"):
+            finding = replace(finding, subject=outcome["first_module"])
         rate = outcome.get("rate")
         return replace(finding, remedies=(f"set the learning rate near {rate:g}", *finding.remedies[:1])) if rate else finding
 

@@ -8,7 +8,7 @@ PRECEDENCE = [
     "update-does-not-land", "loss-on-wrong-tensor", "non-differentiable-operation", "graph-detached", "checkpoint-cuts-gradient",
     "parameters-frozen", "parameters-not-in-optimizer", "gradients-discarded", "learning-rate-zero", "loss-sign-flipped",
     "clip-before-unscale", "gradients-clipped-away", "gradients-not-cleared", "scheduler-collapses-learning-rate", "scheduler-misordered",
-    "non-finite-inputs", "constant-inputs", "softmax-over-one-element", "loss-broadcasts", "softmax-over-wrong-dimension",
+    "non-finite-inputs", "constant-inputs", "labels-corrupted", "softmax-over-one-element", "loss-broadcasts", "softmax-over-wrong-dimension",
     "nll-without-log-softmax", "sigmoid-before-bce-with-logits", "softmax-before-cross-entropy", "output-width-mismatch",
     "loss-does-not-fit-task", "targets-out-of-reach", "activation-on-logits", "bce-on-logits", "loss-reduction-scale",
     "optimizer-epsilon", "half-precision-overflow", "log-of-zero", "division-by-zero", "root-at-zero", "exp-overflow", "non-finite-gradient",

@@ -23,6 +23,18 @@ class SamplesMixed(Check):
     causes = ("samples-mixed",)
 
     def judge(self, evidence, run):
+        found = list(self._recurrent(evidence, run))
+        yield from found
+        symptoms = evidence.fact("symptoms", run=run)
+        if symptoms and not found:  # nothing recognisable: the exact test costs two forward passes
+            yield self.suspect("samples-mixed", step=0, location=next(iter(evidence.by_subject("root", run)), None), asks={"unseen": True},
+                               explains=tuple(symptoms), measured="one sample changed in eval mode, other outputs changed with it",
+                               expected="only the changed sample's output changes",
+                               message="The output of one sample depends on other samples of the batch: an axis is taken for another on the way.",
+                               remedies=("use transpose or permute where view or reshape moves samples into another axis",
+                                         "check batch_first, and every reshape that touches axis 0"))
+
+    def _recurrent(self, evidence, run):
         samples = {c.values[0]["shape"][0] for c in evidence.by_subject("loss_call", run).values() if c.values[0]["shape"]}
         for name, column in evidence.by_subject("layer", run).items():
             layer = column.values[-1]

@@ -21,6 +21,7 @@ def _outputs(lab, tape, change):
                 hooks.append(part.register_forward_hook(
                     lambda _m, _i, out, n=name: seen.setdefault(n, out.detach().clone()) if isinstance(out, torch.Tensor) else None))
     root = [n for n in tape.nodes if n.module is not None][-1]
+    torch.manual_seed(0)  # the same noise in both passes: a sampled latent must not look like another sample's influence
     try:
         with torch.no_grad():
             made = tape.run(arm.bindings)
@@ -56,7 +57,7 @@ def batch_dependence(lab, asks):
     after, parts_after = _outputs(lab, tape, _perturbed(tape, row))
     if before is None or before.shape[0] != size:
         raise CannotReplay("the output has no batch axis")
-    rows = sorted(set(torch.nonzero((before != after).reshape(size, -1).any(1)).flatten().tolist()) - {row})
+    rows = _moved(before, after, size, row)
     first = next((name for name in parts_before if _mixes(parts_before[name], parts_after.get(name), size, row)), None)
     lab.clear("batch-dependence")
     for name, value in (("shown", bool(rows)), ("rows_changed", len(rows)), ("first_module", first)):
@@ -69,7 +70,14 @@ def _mixes(before, after, size: int, row: int) -> bool:
     """Whether other rows of a submodule's output changed (first axis as the batch)."""
     if after is None or before.shape != after.shape or not before.dim() or before.shape[0] != size:
         return False
-    return bool(set(torch.nonzero((before != after).reshape(size, -1).any(1)).flatten().tolist()) - {row})
+    return bool(_moved(before, after, size, row))
+
+
+def _moved(before, after, size: int, row: int) -> list[int]:
+    """Other rows whose output moved by more than round-off (batched matrix products may differ in the last bits)."""
+    least = 1e-5 * float(before.abs().max().clamp_min(1e-12))
+    moved = ((before - after).abs() > least).reshape(size, -1).any(1)
+    return sorted(set(torch.nonzero(moved).flatten().tolist()) - {row})
 
 
 @experiment("input-dependence")

@@ -41,11 +41,23 @@ def target_key(tape) -> int | None:
     return None
 
 
+def _is_target(tape, wanted: int, given: int) -> bool:
+    """Only the target of a known loss, or class ids beside the input of the model: contrastive, adversarial and
+    self-supervised steps hold batch-sized constants too, and those are no labels."""
+    calls = [n for n in tape.nodes if n.module is not None]
+    several = len({tuple(r for r in n.inputs if isinstance(r, int)) for n in calls if any(isinstance(r, int) for r in n.inputs)}) > 1
+    direct = any(wanted in n.inputs for n in tape.nodes if n.module is None and n.name in LOSSES)
+    ids = not tape.constants[wanted].is_floating_point() and tape.constants[wanted].unique().numel() > 1
+    return not several and (direct or ids)
+
+
 def gather(lab) -> tuple[torch.Tensor, torch.Tensor]:
     """(x, y) of all captured steps, each distinct row once. x: (rows, features) float. Raises CannotReplay."""
     xs, ys, seen = [], [], set()
     for tape in lab.program.whole_tapes().values():
         given, wanted = input_key(tape), target_key(tape)
+        if wanted is not None and not _is_target(tape, wanted, given):
+            continue
         if given is None or wanted is None:
             continue
         x, y = tape.constants[given], tape.constants[wanted]
@@ -121,7 +133,7 @@ def label_permutation(lab, asks):
     continuous = y.is_floating_point() and y.unique().numel() > 20
     if y.unique().numel() < 2:
         raise CannotReplay("all captured targets are equal")
-    y = y.float() if continuous else y.long() if not y.is_floating_point() else torch.unique(y, return_inverse=True)[1]
+    y = y.float().argsort().argsort().float() if continuous else y.long() if not y.is_floating_point() else torch.unique(y, return_inverse=True)[1]
     graph = neighbours(x)
     score, given, null = strength(x, graph, y, continuous=continuous)
     spread = x.std(0)
@@ -199,19 +211,22 @@ def shuffle_samples(lab, asks):
 
 @experiment("drop-bad-rows")
 def drop_bad_rows(lab, asks):
-    """Rows with a non-finite value in any batch-sized constant replaced by finite rows of the same batch."""
-    good = {}
+    """Rows with a non-finite value, or with a target beyond asks["limit"], replaced by good rows of the same batch."""
+    good, limit = {}, asks.get("limit")
     for tape in lab.program.whole_tapes().values():
         size = batch_size(tape)
         fine = torch.ones(size or 0, dtype=torch.bool)
         for t in tape.constants.values():
             if t.is_floating_point() and t.dim() and t.shape[0] == size:
                 fine &= torch.isfinite(t.reshape(size, -1)).all(1)
+        target = tape.constants.get(target_key(tape)) if limit is not None else None
+        if target is not None and target.shape[0] == size:
+            fine &= (target.reshape(size, -1).abs() <= limit).all(1)
         rows = torch.nonzero(fine).flatten()
         if len(rows) and len(rows) < len(fine):
             picks = rows[torch.arange(len(fine)) % len(rows)]
             good.update({id(t): picks for t in tape.constants.values() if t.dim() and t.shape[0] == size})
     if not good:
-        raise CannotReplay("no captured batch has rows with non-finite values beside finite ones")
+        raise CannotReplay("no captured batch has bad rows beside good ones")
     plan = Plan(change_constant=lambda key, t: t[good[id(t)]] if id(t) in good else t)
-    return _compare(lab, "drop-bad-rows", "rows with non-finite values left out", plan)
+    return _compare(lab, "drop-bad-rows", "the bad rows left out" if limit is not None else "rows with non-finite values left out", plan)

@@ -1,0 +1,53 @@
+"""The captured step: trained on a copy, the recorded loop gives the script's own losses; where it cannot, it says why."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from whyloss.laboratory.sandbox import Plan, Rehearsal, untouched
+from whyloss.sources.watch import Watch
+
+spec = importlib.util.spec_from_file_location("loops_for_capture", Path(__file__).with_name("loops.py"))
+loops = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(loops)
+
+
+class SameNoise(Rehearsal):
+    """Draws the random numbers of every step as the script drew them."""
+
+    def _backward(self, window):
+        torch.set_rng_state(self.tapes[window].rng)
+        return super()._backward(window)
+
+
+def watched(function):
+    """(watch, losses) of one loop."""
+    torch.manual_seed(11)
+    watch = Watch().start()
+    try:
+        losses = function()
+    finally:
+        watch.stop()
+    assert watch.errors == []
+    return watch, losses
+
+
+def rehearsed(program, count: int) -> list[float]:
+    with untouched():
+        rehearsal = SameNoise(program, Plan())
+        while len(rehearsal.losses) < count:
+            rehearsal.train(rehearsal.steps + 1, deadline=float("inf"))
+    return rehearsal.losses[:count]
+
+
+@pytest.mark.parametrize("name", loops.LOOPS)
+def test_a_copy_trained_along_the_recording_has_the_scripts_own_losses(name):
+    watch, losses = watched(loops.LOOPS[name])
+
+    assert watch.program.ready() is None
+    assert len(watch.program.whole_tapes()) == len(losses)
+    assert watch.program.check_faithful() is None
+    assert rehearsed(watch.program, len(losses)) == pytest.approx(losses, rel=1e-4, abs=1e-5)
