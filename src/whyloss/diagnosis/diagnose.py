@@ -138,10 +138,12 @@ class Walk:
             return None  # the training learned: a threshold alone is no suspicion
         if cause.prediction is None:
             return finding
-        asks = {k: v for k, v in finding.asks.items() if k != "always"}
+        if finding.asks.get("unseen") and self.laboratory is None:
+            return None
+        asks = {k: v for k, v in finding.asks.items() if k not in ("always", "unseen", "keep")}
         outcome = self._experiment(cause.prediction.experiment, asks)
         if outcome is None:
-            return finding
+            return None if finding.asks.get("unseen") else finding  # "unseen": nothing but the experiment speaks for it
         holds = bool(cause.prediction.holds(self.evidence, cause.prediction.experiment))
         trial = self.laboratory.trial(outcome, holds)
         if unneeded and not trial.after < MUCH * trial.before:

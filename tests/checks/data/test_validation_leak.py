@@ -25,10 +25,10 @@ def test_is_unexamined_without_its_needs():
     assert any(need.lacking(evidence_from(weather=[1.0]), "main") for need in ValidationLeak.needs)
 
 
-def test_suspects_a_small_evaluation_set_that_was_trained_on():
+def test_proves_a_small_evaluation_set_that_was_trained_on():
     found, = findings(ValidationLeak(), phase(400, 383, 635))
 
-    assert found.cause == "validation-leak" and found.status == "suspected" and found.subject == "validation split"
+    assert found.cause == "validation-leak" and found.status == "proven" and found.subject == "validation split"
     assert str(found.location) == "train.py:45" and found.step == 432
 
 

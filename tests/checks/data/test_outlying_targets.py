@@ -1,0 +1,27 @@
+"""Single batches with targets of another size, where the loss jumps."""
+
+from whyloss.checks.data.outlying_targets import OutlyingTargets
+from whyloss.testing import evidence_from, findings
+
+
+def evidence(extremes, losses):
+    rows = [{"counts": True, "target_min": -1.0, "target_max": size} for size in extremes]
+    return evidence_from(loss=losses, loss_call={"train.py:20": rows})
+
+
+def test_names_the_steps_of_the_bad_batches():
+    found = findings(OutlyingTargets(), evidence([2.0] * 9 + [99.0] + [2.0] * 10, [1.0] * 9 + [500.0] + [1.0] * 10))
+    assert [(f.cause, f.step, f.subject, str(f.location)) for f in found] == [("labels-corrupted", 9, "targets", "train.py:20")]
+    assert "steps 9" in found[0].measured
+
+
+def test_spares_heavy_tails_that_the_loss_does_not_feel():
+    assert findings(OutlyingTargets(), evidence([2.0] * 9 + [99.0] + [2.0] * 10, [1.0] * 20)) == []
+
+
+def test_spares_targets_of_one_size():
+    assert findings(OutlyingTargets(), evidence([2.0, 3.0] * 10, [1.0, 9.0] * 10)) == []
+
+
+def test_is_unexamined_with_few_batches():
+    assert findings(OutlyingTargets(), evidence([2.0, 99.0], [1.0, 50.0])) == []
