@@ -1,7 +1,7 @@
 """A cause of bad training: what it is, why it happens, what its experiment must show, how to repair it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 import numpy as np
 

@@ -1,7 +1,8 @@
 """A check: a pure function from evidence to findings. Its docstring is its public page."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, Iterator
+from typing import ClassVar
 
 from whyloss.evidence import Evidence
 from whyloss.finding import Finding, Location

@@ -1,8 +1,9 @@
 """All observations of a diagnosis, by column. Judges only read it; sources and experiments only add to it."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Iterator
+from typing import Any
 
 import numpy as np
 

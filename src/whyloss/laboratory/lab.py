@@ -113,8 +113,9 @@ class Laboratory:
             del self.evidence._columns[key]
 
     def trial(self, outcome: dict, holds: bool) -> Trial:
-        from whyloss.cause import tail
         import numpy as np
+
+        from whyloss.cause import tail
 
         control, changed = outcome.get("control", []), outcome.get("changed", [])
         before = outcome.get("before", tail(np.array(control)) if control else math.nan)

@@ -4,7 +4,6 @@ import math
 
 import torch
 
-from whyloss.sources import meters
 from whyloss.sources.lossfunctions import LOSSES
 from whyloss.sources.structure import tensors_in
 

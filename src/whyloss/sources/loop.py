@@ -118,8 +118,7 @@ class Patches:
         self._replace(torch.autograd, "grad", make_grad)
 
     def _optimizers(self) -> None:
-        from torch.optim.optimizer import (Optimizer, register_optimizer_step_post_hook,
-                                           register_optimizer_step_pre_hook)
+        from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
         watch, heard = self.watch, self.heard
 

@@ -20,6 +20,7 @@ from whyloss.sources.watch import Watch, unwrapped
 
 MODEL_NAMES = ("model", "net", "network", "module")
 TARGET_NAMES = ("y", "label", "labels", "target", "targets")
+EITHER = "loss_fn(output, target) or loss_fn(model, batch)"
 VAL_BATCHES = 64  # evaluated at most in one phase, as many as a watch looks at
 
 
@@ -35,7 +36,7 @@ class Probed:
 # ---------------------------------------------------------------------- data
 def as_batches(data: Any, batch_size: int, *, steps: int = 200, shuffle: bool = True, seed: int = 0,
                what: str = "train") -> Iterable:
-    """Something that can be iterated again and again, of (x, y), a Dataset, a DataLoader or batches. Raises BadInput."""
+    """Batches that can be iterated again and again, of (x, y), a Dataset, a DataLoader or batches. Raises BadInput."""
     from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
     if _is_pair(data):
@@ -110,7 +111,7 @@ def takes_model(loss_fn: Callable) -> bool:
     except (TypeError, ValueError):
         return False
     if not parameters:
-        raise BadInput("loss_fn takes no argument: give loss_fn(output, target) or loss_fn(model, batch)")
+        raise BadInput(f"loss_fn takes no argument: give {EITHER}")
     annotation = parameters[0].annotation
     typed = isinstance(annotation, type) and issubclass(annotation, torch.nn.Module)
     return typed or parameters[0].name in MODEL_NAMES or len(parameters) > 1 and parameters[1].name == "batch"
@@ -156,7 +157,7 @@ def copies(model, optimizer=None, loss_fn=None, device=None):
         raise BadInput(f"model is a {type(model).__name__}, a torch.nn.Module is needed")
     model, _ = unwrapped(model)
     if loss_fn is not None and not callable(loss_fn):
-        raise BadInput(f"loss_fn is a {type(loss_fn).__name__}: give loss_fn(output, target) or loss_fn(model, batch)")
+        raise BadInput(f"loss_fn is a {type(loss_fn).__name__}: give {EITHER}")
     holder = Program()
     try:
         holder._own_tensors(model)

@@ -4,14 +4,13 @@ The mode lies at the bottom of torch's mode stack, so a user's own modes nest an
 taken off while a compiled model runs. It returns every result unchanged.
 """
 
-from dataclasses import dataclass, field
-
 import torch
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 
 from whyloss.sources import place
 from whyloss.sources.structure import tensors_in
-from whyloss.sources.tape import Leaf, Node, Slot, Tape, autocast_state, store
+from whyloss.sources.tape import Leaf, Node, Packed, Reference, Slot, Tape, autocast_state, store
+from whyloss.sources.window import Meta, Step, Window, storage  # noqa: F401
 
 NODE_LIMIT = 6000
 CONSTANT_LIMIT = 256 * 2**20  # bytes held by one step's constants
@@ -21,100 +20,13 @@ _SILENT = {"shape", "dtype", "device", "requires_grad", "is_leaf", "grad_fn", "n
            "is_sparse", "is_quantized", "is_mkldnn", "size", "dim", "numel", "nelement", "stride", "storage_offset",
            "is_contiguous", "is_floating_point", "is_complex", "data_ptr", "element_size", "__len__", "get_device",
            "__hash__", "__repr__", "__format__", "backward", "register_hook", "retain_grad", "_version", "type",
-           "is_meta", "is_nested", "untyped_storage", "__class__", "itemsize", "nbytes", "requires_grad_", "is_same_size",
+           "is_meta", "is_nested", "untyped_storage", "__class__", "itemsize", "nbytes", "is_same_size",
            "is_inference", "_is_view", "is_neg", "is_conj", "output_nr", "_backward_hooks", "retains_grad", "is_signed"}
 _RANDOM = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli", "normal", "multinomial",
            "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "poisson", "gumbel_softmax", "rrelu"}
+_SWITCHES = {"requires_grad_", "set_requires_grad", "set_data", "set_grad"}  # matter on a tensor that the step made, or by hand
 # Leaving torch: what is computed from the result has no gradient.
 EXITS = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__array__", "__index__"}
-
-
-@dataclass(slots=True)
-class Step:
-    """One traced operation. inputs and outputs are indexes into Window.meta."""
-
-    name: str
-    place: str | None
-    module: str
-    inputs: list[int]
-    outputs: list[int]
-    grad_enabled: bool
-    args: tuple = ()
-    kwargs: dict = field(default_factory=dict)
-    result: object = None
-    training: bool = True
-
-
-@dataclass(slots=True)
-class Meta:
-    """A tensor of a traced step."""
-
-    shape: tuple
-    dtype: torch.dtype
-    wants_grad: bool
-    leaf: bool
-    maker: int  # index of the Step that made it, -1 if it came from outside
-    tensor: torch.Tensor
-
-
-class Window:
-    """What happens from the first model call of a step until backward()."""
-
-    def __init__(self, *, taped: bool, traced: bool, evaluation: bool, step: int):
-        self.taped, self.traced, self.evaluation, self.step = taped, traced, evaluation, step
-        self.nodes: list[Node] = []
-        self.slots: dict[int, int] = {}
-        self.storages: dict[int, int] = {}
-        self.slot_count = 0
-        self.constants: dict[int, torch.Tensor] = {}
-        self.constant_ids: dict[int, int] = {}
-        self.constant_bytes = 0
-        self.keep: list = []
-        self.trace: list[Step] = []
-        self.meta: list[Meta] = []
-        self.index: dict[int, int] = {}
-        self.roots: list[int] = []
-        self.reason: str | None = None
-        self.scaled: tuple | None = None
-        self.calls: list = []
-        self.keep_target = None
-        self.rng = torch.get_rng_state() if taped else None
-
-    def drop(self, reason: str) -> None:
-        """Give up the tape of this step; the reason is reported if it is needed."""
-        if self.reason is None:
-            self.reason = reason
-            self.nodes, self.constants, self.slots = [], {}, {}
-            self.taped = False
-
-    def make_slots(self, output) -> list[int]:
-        made = []
-        for tensor in tensors_in(output):
-            slot = self.slot_count
-            self.slot_count += 1
-            self.slots[id(tensor)] = slot
-            self.storages[slot] = storage(tensor)
-            self.keep.append(tensor)
-            made.append(slot)
-        return made
-
-    def note_tensor(self, tensor: torch.Tensor, maker: int) -> int:
-        at = len(self.meta)
-        self.meta.append(Meta(tuple(tensor.shape), tensor.dtype, tensor.requires_grad, tensor.is_leaf, maker, tensor))
-        self.index[id(tensor)] = at
-        return at
-
-    def seen(self, tensor: torch.Tensor) -> int:
-        known = self.index.get(id(tensor))
-        return self.note_tensor(tensor, -1) if known is None else known
-
-
-def storage(tensor: torch.Tensor) -> int:
-    """Address of the memory a tensor (or the tensor it is a view of) lives in; 0 where it has none."""
-    try:
-        return tensor.untyped_storage().data_ptr()
-    except (RuntimeError, NotImplementedError):
-        return 0
 
 
 class Recorder(TorchFunctionMode):
@@ -129,6 +41,8 @@ class Recorder(TorchFunctionMode):
         self.installed = False
         self.shared: dict[tuple[int, int], tuple] = {}  # constants already cloned in earlier steps
         self.on_operation = None
+        self.on_update = None   # hears of a node that changes a parameter by hand
+        self.is_target = None   # whether no optimizer trains a module
         self.on_idle = None  # hears of every torch function between two windows
 
     # ------------------------------------------------------------------ on and off
@@ -165,9 +79,13 @@ class Recorder(TorchFunctionMode):
         name = getattr(func, "__name__", "") or ""
         if name == "__get__":
             name = func.__self__.__name__
-        if name in _SILENT or name.startswith("__set__"):
-            return func(*args, **kwargs)
+        elif name == "__set__":
+            name = f"set_{func.__self__.__name__}"
         outer = self.depth == 0
+        if name in _SILENT or name in _SWITCHES and not (outer and window.taped and self._made_here(window, args)):
+            return func(*args, **kwargs)
+        if window.sparse and not any(t.requires_grad for t in tensors_in((args, kwargs))):
+            return func(*args, **kwargs)
         if not outer and not window.traced:
             return func(*args, **kwargs)
         where = place.here(2)
@@ -192,22 +110,49 @@ class Recorder(TorchFunctionMode):
         if len(window.nodes) >= NODE_LIMIT:
             window.drop(f"more than {NODE_LIMIT} operations outside the model in one step")
             return
-        if not any(True for _ in tensors_in(result)) and name != "__setitem__":
+        if not any(True for _ in tensors_in(result)) and name != "__setitem__" and name not in _SWITCHES:
             return
         args, kwargs = tape_args
         if self._fixed(name, args, kwargs, result):
             return  # computed from the batch alone: where it is used, its value is a constant of the step
-        target = args[0].ref if name == "__setitem__" and hasattr(args[0], "ref") else None
         node = Node(func, name, args, kwargs, [], where, torch.is_grad_enabled(), autocast_state())
         node.inputs = references((args, kwargs))
-        if target is not None:
+        if self._by_hand(window, node):
+            if not window.sparse and self.on_update is not None:
+                self.on_update(window, node)
+            if isinstance(args[0].ref, Leaf):
+                return
+        if name in _SWITCHES:
+            node.func, node.outputs = _switched(func), window.make_slots(window.keep_target)
+        elif name == "__setitem__" and hasattr(args[0], "ref"):
             # x[...] = y returns nothing; the written tensor gets a new slot of its own
             node.func = _set_item
-            written = window.keep_target
-            node.outputs = window.make_slots(written)
+            node.outputs = window.make_slots(window.keep_target)
         else:
             node.outputs = window.make_slots(result)
+            if name in ("grad", "data", "detach") and isinstance(args[0].ref if hasattr(args[0], "ref") else None, (Leaf, Slot)):
+                if isinstance(args[0].ref, Leaf) or args[0].ref.index in window.aliases:
+                    window.aliases.update(node.outputs)
         window.nodes.append(node)
+
+    @staticmethod
+    def _made_here(window: Window, args) -> bool:
+        """Whether the first argument is a result of this step, or a leaf that is written by hand."""
+        first = args[0] if args else None
+        return isinstance(first, torch.Tensor) and (window.slot_of(first) is not None or first.is_leaf and first.requires_grad)
+
+    @staticmethod
+    def _by_hand(window: Window, node: Node) -> bool:
+        """Whether a node changes a parameter or its gradient in place: an update without an optimizer."""
+        target = getattr(node.args[0], "ref", None) if node.args else None
+        if isinstance(target, Slot):
+            if node.writes and target.index in window.aliases:
+                return True
+            if node.name in ("detach", "view_as", "data") and target.index in window.aliases:
+                return False
+        if isinstance(target, Leaf):
+            return node.writes or node.name in _SWITCHES
+        return False
 
     @staticmethod
     def _fixed(name: str, args, kwargs, result) -> bool:
@@ -237,6 +182,9 @@ class Recorder(TorchFunctionMode):
 
     def root_done(self, window: Window, module, key: int, stored, result, where) -> None:
         args, kwargs = stored
+        if not torch.is_grad_enabled() and self.is_target is not None and self.is_target(module) and \
+                not any(isinstance(ref, Slot) for ref in references((args, kwargs))):
+            return  # a network that no optimizer trains, run on the batch: its output is a constant of the step, like a label
         node = Node(None, type(module).__name__, args, kwargs, [], where, torch.is_grad_enabled(), autocast_state(),
                     module=key, modes=tuple(part.training for part in module.modules()))
         node.inputs = references((args, kwargs))
@@ -245,11 +193,13 @@ class Recorder(TorchFunctionMode):
 
     def _refer(self, window: Window, args, kwargs):
         def refer(tensor):
-            slot = window.slots.get(id(tensor))
+            slot = window.slot_of(tensor)
             if slot is not None:
                 return Slot(slot)
             if tensor.is_leaf and tensor.requires_grad:
                 window.keep.append(tensor)
+                if not isinstance(tensor, torch.nn.Parameter) and id(tensor) not in window.leaf_values:
+                    window.leaf_values[id(tensor)] = tensor.detach().clone()
                 return Leaf(id(tensor))
             return self._constant(window, tensor)
 
@@ -261,8 +211,6 @@ class Recorder(TorchFunctionMode):
         key = window.constant_ids.get(id(tensor))
         if key is not None:
             return key
-        if tensor.requires_grad and window.reason is None:
-            window.drop("a tensor computed before the recording began carries a gradient")
         version = getattr(tensor, "_version", 0) if not tensor.is_inference() else 0
         kept = self.shared.get((id(tensor), version))
         if kept is None or kept[0] is not tensor:
@@ -273,17 +221,14 @@ class Recorder(TorchFunctionMode):
         window.constant_bytes += tensor.numel() * tensor.element_size()
         if window.constant_bytes > CONSTANT_LIMIT:
             window.drop(f"the step's batches need more than {CONSTANT_LIMIT >> 20} MiB")
-        key = len(window.constants)
-        window.constants[key] = kept[1]
-        window.constant_ids[id(tensor)] = key
-        window.keep.append(tensor)
+        key = window.add_constant(tensor, kept[1])
+        if tensor.requires_grad:
+            window.foreign.add(key)
         return key
 
 
 def references(stored) -> list:
     """Every Slot, Leaf or constant key in stored arguments."""
-    from whyloss.sources.tape import Packed, Reference
-
     found, stack = [], [stored]
     while stack:
         thing = stack.pop()
@@ -305,20 +250,64 @@ def _set_item(target, index, value):
     return target
 
 
-def finish(window: Window, loss: torch.Tensor, place_: str | None, value: float) -> Tape:
-    """The tape of a finished window: only what the loss depends on is kept."""
-    slot = window.slots.get(id(loss))
-    if slot is None:
-        reason = window.reason or "backward() was called on a tensor that was not seen being computed"
-        return Tape([], Slot(-1), value, place_, {}, window.rng, window.step, False, reason)
-    needed, kept = {slot}, []
-    for node in reversed(window.nodes):
+def _switched(func):
+    """requires_grad_ or an attribute's setter, as a function that returns the tensor."""
+    def switch(tensor, *args, **kwargs):
+        func(tensor, *args, **kwargs)
+        return tensor
+    return switch
+
+
+def _total(tensors, gradients):
+    """What backward() over several tensors differentiates, as one number."""
+    return sum(t.sum() if g is None else (t * g).sum() for t, g in zip(tensors, gradients))
+
+
+def joined(window: Window, losses: list, gradients: list) -> int | None:
+    """The slot of the sum of several tensors that backward() is called on together; None if one was not seen being made."""
+    slots = [window.slot_of(t) for t in losses]
+    if any(slot is None for slot in slots):
+        return None
+    given = [None if g is None else Reference(window.add_constant(g, g.detach().clone())) for g in gradients]
+    node = Node(_total, "sum", ([Reference(Slot(s)) for s in slots], given), {}, [], None, True, autocast_state())
+    node.inputs = references(node.args)
+    total = torch.zeros(())
+    node.outputs = window.make_slots(total)
+    window.nodes.append(node)
+    return node.outputs[0]
+
+
+BEFORE = "a tensor computed before the recording began carries a gradient"
+
+
+def needed_for(nodes: list[Node], wanted: set[int], storages: dict[int, int]) -> tuple[list[Node], set[int]]:
+    """(the nodes that `wanted` slots depend on, in order; the slots none of them makes)."""
+    needed, kept, made = set(wanted), [], set()
+    for node in reversed(nodes):
         writes = bool(node.outputs) and node.writes
-        touched = writes and window.storages[node.outputs[0]] in {window.storages[s] for s in needed} - {0}
+        touched = writes and storages[node.outputs[0]] in {storages[s] for s in needed} - {0}
         if touched or any(out in needed for out in node.outputs):
             kept.append(node)
+            made.update(node.outputs)
             needed.update(ref.index for ref in node.inputs if isinstance(ref, Slot))
-    kept.reverse()
+    return kept[::-1], needed - made
+
+
+def finish(window: Window, loss: torch.Tensor, place_: str | None, value: float, slot: int | None = None) -> Tape:
+    """The tape of a finished window: only what the loss depends on is kept. slot: of the loss, where it is no tensor of the user."""
+    slot = window.slot_of(loss) if slot is None else slot
+    if slot is None or window.reason is not None:
+        reason = window.reason or "backward() was called on a tensor that was not seen being computed"
+        return Tape([], Slot(-1), value, place_, {}, window.rng, window.step, False, reason)
+    chain = [*window.earlier, window] if window.borrowed else [window]
+    storages = {s: at for w in chain for s, at in w.storages.items()}
+    kept, missing = needed_for([node for w in chain for node in w.nodes], {slot}, storages)
     used = {ref for node in kept for ref in node.inputs if isinstance(ref, int)}
-    constants = {key: tensor for key, tensor in window.constants.items() if key in used}
-    return Tape(kept, Slot(slot), value, place_, constants, window.rng, window.step, window.reason is None, window.reason)
+    constants = {key: tensor for w in chain for key, tensor in w.constants.items() if key in used}
+    foreign = {key for w in chain for key in w.foreign}
+    reason = BEFORE if missing or used & foreign or used - constants.keys() else None
+    first = next((w for w in chain if any(node in kept for node in w.nodes)), window) if window.borrowed else window
+    tape = Tape(kept, Slot(slot), value, place_, constants, first.rng, window.step, reason is None, reason)
+    keys = {ref.key for node in kept for ref in node.inputs if isinstance(ref, Leaf)}
+    tape.inputs = {key: tensor for w in chain for key, tensor in w.leaf_values.items() if key in keys}
+    return tape

@@ -6,8 +6,9 @@ outside (batches, targets, noise) are constants, cloned when first seen because 
 parameters are bound by identity, so a replay takes the copy's.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Callable
+from typing import Any
 
 import torch
 
@@ -72,6 +73,7 @@ class Tape:
     report: Slot | None = None
     scale: float = 1.0
     gradient: Any = None
+    inputs: dict[int, torch.Tensor] = field(default_factory=dict)  # leaves that are no parameters, by value
 
     def replay(self, bindings: "Bindings", *, swap: Callable | None = None) -> torch.Tensor:
         """Run it on copies. -> the loss, with its graph.
@@ -85,9 +87,18 @@ class Tape:
     def run(self, bindings: "Bindings", *, swap: Callable | None = None, given: dict | None = None) -> dict[int, torch.Tensor]:
         """Run it and keep every slot. given: {slot: tensor} replaces what a node made (free outputs, ladders)."""
         made: dict[int, torch.Tensor] = {}
+        fresh: dict[int, torch.Tensor] = {}
 
         def bound(ref):
-            return made[ref.index] if isinstance(ref, Slot) else bindings.leaf(ref.key)
+            if isinstance(ref, Slot):
+                return made[ref.index]
+            if ref.key in bindings.leaves:
+                return bindings.leaf(ref.key)
+            if ref.key not in fresh:
+                if ref.key not in self.inputs:
+                    raise CannotReplay("a tensor that wants a gradient was not kept")
+                fresh[ref.key] = bindings.constant(-ref.key, self.inputs[ref.key]).clone().requires_grad_()
+            return fresh[ref.key]
 
         for node in self.nodes:
             if given is not None and node.outputs and all(slot in given for slot in node.outputs):

@@ -11,7 +11,7 @@ import torch
 
 from whyloss.evidence import Evidence
 from whyloss.observation import Run
-from whyloss.sources import facts, meters, names, nonfinite, place
+from whyloss.sources import facts, meters, nonfinite, place
 from whyloss.sources.evaluation import Evaluation
 from whyloss.sources.gradients import Gradients
 from whyloss.sources.layers import Layers
