@@ -108,7 +108,7 @@ class Rehearsal:
         """Events grouped so that each group ends the moment another backward of a captured window follows a step."""
         last = max(self.tapes)
         events = [e for e in self.program.events if e.window <= last + 1
-                  and e.kind in ("backward", "step", "zero", "clip", "unscale")]
+                  and e.kind in ("backward", "step", "zero", "clip", "unscale", "update")]
         if self.plan.loop == "canonical" or self.own is not None:
             return self._canonical(events)
         groups, group, seen = [], [], False
@@ -120,7 +120,7 @@ class Rehearsal:
                     groups.append(group)
                     group = []
                 seen = True
-            if event.kind in ("step", "clip", "unscale", "zero") and event.window > last + 1:
+            if event.kind in ("step", "clip", "unscale", "zero", "update") and event.window > last + 1:
                 continue
             group.append(event)
         return groups + ([group] if seen else [])
@@ -180,6 +180,9 @@ class Rehearsal:
                 self._unscale()
             elif event.kind == "step":
                 self._step(event)
+            elif event.kind == "update":
+                with torch.no_grad():
+                    event.data["tape"].run(self.arm.bindings)
         return alive
 
     def _run_canonical(self, windows, steppers) -> bool:

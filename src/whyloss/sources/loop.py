@@ -95,12 +95,17 @@ class Patches:
         def make_backward(original):
             @functools.wraps(original)
             def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, *args, **kwargs):
-                if not heard():
+                if not heard() or watch.inside_backward:  # torch dispatches a direct call through the mode, and so here again
                     return original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
                 where = place.here(2)
+                tensors = tensors if isinstance(tensors, torch.Tensor) else tuple(tensors)
                 watch.before_backward(tensors, grad_tensors, where, retain_graph)
-                with watch.quiet():
-                    result = original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
+                watch.inside_backward = True
+                try:
+                    with watch.quiet():
+                        result = original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
+                finally:
+                    watch.inside_backward = False
                 watch.after_backward(where)
                 return result
             return backward

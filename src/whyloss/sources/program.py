@@ -138,7 +138,22 @@ class Program:
     def fresh(self) -> Arm:
         """A new, independent copy of the state before the first step. Ties and sharing are kept."""
         modules, leaves, optimizers = copy.deepcopy((self.modules, self.leaves, self.optimizers), {})
+        for key in self.inputs():
+            del leaves[key]
         return Arm(modules, leaves, optimizers)
+
+    def inputs(self) -> set[int]:
+        """Leaves that want a gradient and are no parameters: points to differentiate at, adversarial inputs.
+
+        In a loop of raw tensors alone every leaf is a parameter.
+        """
+        held = {id(p) for o in self.optimizers.values() for group in o.param_groups for p in group["params"]}
+        parameters = {key for key, leaf in self.leaves.items() if isinstance(self.originals[key], torch.nn.Parameter) or id(leaf) in held}
+        if not parameters:
+            return set()
+        loose = self.leaves.keys() - parameters
+        return {key for key in loose if any(key in tape.inputs for tape in self.tapes.values())
+                and torch.equal(self.originals[key].detach(), self.leaves[key].detach())}
 
     def whole_tapes(self) -> dict[int, Tape]:
         return {at: tape for at, tape in self.tapes.items() if tape.whole}

@@ -17,7 +17,9 @@ from whyloss.sources.gradients import Gradients
 from whyloss.sources.layers import Layers
 from whyloss.sources.loop import Patches
 from whyloss.sources.program import TAPES, Event, Program
-from whyloss.sources.recorder import Recorder, Window, finish
+from whyloss.sources.recorder import Recorder, finish, joined, needed_for, references
+from whyloss.sources.tape import Slot, Tape
+from whyloss.sources.window import Window
 
 RECORD_SECONDS = 30.0   # after so long, only sampled steps are recorded
 TRACED = 24             # the first so many steps are traced operation by operation
@@ -33,6 +35,10 @@ class Watch:
         self.recorder = Recorder()
         self.recorder.on_operation = self._operation
         self.recorder.on_idle = self._idle
+        self.recorder.on_update = self._updated_by_hand
+        self.recorder.is_target = self._is_target
+        self.recent: list[Window] = []   # the last finished windows
+        self.inside_backward = False
         self.gradients = Gradients(self)
         self.layers = Layers(self)
         self.evaluation = Evaluation(self)
@@ -65,6 +71,9 @@ class Watch:
     def start(self) -> "Watch":
         self.patches.install()
         self.awake = True
+        self.recorder.window = Window(taped=True, traced=False, evaluation=False, step=0)
+        self.recorder.window.sparse = True  # until the first step begins, what carries a gradient may belong to it
+        self.recorder.install()
         return self
 
     def stop(self) -> None:
@@ -189,6 +198,9 @@ class Watch:
         if window is not None and window.evaluation and not evaluation:
             self.evaluation.phase_over()
             window = recorder.window = None
+        if window is not None and (window.sparse or evaluation and not window.evaluation and not window.live and not window.roots):
+            self._retire(window)
+            window = recorder.window = None
         if window is None:
             window = self._open(evaluation)
         return window
@@ -205,9 +217,38 @@ class Watch:
             return None
         else:
             window = Window(taped=True, traced=traced, evaluation=False, step=self.clock)
+            window.earlier = list(self.recent)
         self.recorder.window = window
         self.recorder.install()
         return window
+
+    def _retire(self, window: Window | None) -> None:
+        """Keep what a later step may go on from: a tensor made before one backward() may be used in the next."""
+        if window is None or window.evaluation or not window.taped:
+            return
+        window.retire()
+        self.recent = [*self.recent[-3:], window]
+
+    def _is_target(self, module) -> bool:
+        """Whether optimizers are known and none of them trains this module."""
+        held = {id(p) for o in self.optimizers.values() for group in o.param_groups for p in group["params"]}
+        return bool(held) and not any(id(p) in held for p in module.parameters())
+
+    def _updated_by_hand(self, window: Window, node) -> None:
+        """A parameter or its gradient is changed in place: the update of a loop without an optimizer, kept to be run again."""
+        if not self.window_count or self.window_count > TAPES:
+            return
+        nodes, missing = needed_for(window.nodes, {r.index for r in node.inputs if isinstance(r, Slot)}, window.storages)
+        event = self.program.events[-1] if self.program.events else None
+        if event is None or event.kind != "update":
+            tape = Tape([], Slot(-1), 0.0, node.place, {}, window.rng, window.step)
+            event = Event("update", node.place, self.window_count, 0, {"tape": tape})
+            self.program.log(event)
+        tape = event.data["tape"]
+        known = {id(n) for n in tape.nodes}
+        tape.nodes += [n for n in [*nodes, node] if id(n) not in known]
+        tape.constants.update({k: window.constants[k] for n in [*nodes, node] for k in references((n.args, n.kwargs)) if k in window.constants})
+        tape.whole &= not missing
 
     def function_apply(self, cls, original, args, kwargs):
         """A custom autograd function: one node on the tape."""
@@ -263,14 +304,20 @@ class Watch:
     # ------------------------------------------------------------------ backward
     def before_backward(self, tensors, grad_tensors, where, retain_graph) -> None:
         with self._guard():
-            loss = tensors if isinstance(tensors, torch.Tensor) else tuple(tensors)[0]
+            losses = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+            loss = losses[0]
             if self.began is None:
                 self.began = time.monotonic()
             window = self.recorder.window
+            if window is not None and window.sparse:
+                self.early, window.sparse = True, False
             if window is not None and window.evaluation:
                 self.evaluation.phase_over()
                 window = self.recorder.window = None
             value, scale = self._loss_value(window, loss)
+            slot = None
+            if len(losses) > 1:
+                value, slot, grad_tensors = self._several(window, losses, grad_tensors)
             reached = self.gradients.before_backward(loss, where)
             if not self.named:
                 self._name_everything(reached)
@@ -278,7 +325,7 @@ class Watch:
             if window is None or not window.roots and not window.nodes:
                 self.early = True
             if window is not None:
-                tape = finish(window, loss, where, value)
+                tape = finish(window, loss, where, value, slot)
                 tape.scale = scale
                 if tape.reason and "before the recording began" in tape.reason:
                     self.early = True
@@ -298,6 +345,15 @@ class Watch:
             # the mode stays on the stack: loss.backward() runs inside its handler, where torch has taken it off already
             self.recorder.window = None
 
+    def _several(self, window, losses, gradients) -> tuple:
+        """(value, slot, None) of the sum that backward() over several tensors differentiates."""
+        weights = list(gradients) if gradients is not None else [None] * len(losses)
+        value = sum(float((t if g is None else t * g).detach().sum()) for t, g in zip(losses, weights))
+        slot = joined(window, losses, weights) if window is not None and window.taped else None
+        if window is not None and slot is None:
+            window.drop("backward() was called on tensors that were not seen being computed")
+        return value, slot, None
+
     def _loss_value(self, window, loss) -> tuple[float, float]:
         value = float(loss.detach().sum()) if loss.numel() else math.nan
         scale = 1.0
@@ -309,8 +365,10 @@ class Watch:
         with self._guard():
             self._event("backward", where, data_window=self.window_count)
             self.gradients.after_backward(self.last_window, where)
+            self._retire(self.last_window)
             self.last_window = self.last_loss = None
             self.window_count += 1
+            self.early |= not self.optimizers  # nobody else will move the weights: the loop does it by hand
             if not self.stepped_since_backward:
                 self.clock += 1  # no optimizer steps between: backward passes are the iterations
             self.stepped_since_backward = False
