@@ -101,8 +101,87 @@ def test_health_shows_the_true_update_and_the_state_of_grad():
     model = net()
     model[0].bias.requires_grad_(False)
     table = whyloss.health(model, nn.CrossEntropyLoss(), (X[:32], Y[:32]), torch.optim.SGD(model.parameters(), lr=0.1))
-    assert table.parameters["0.bias"]["grad_state"] == "none"
+    assert table.parameters["0.bias"]["grad"] == "none"
     row = table.parameters["0.weight"]
-    assert row["grad_state"] == "finite"
+    assert row["grad"] == "finite"
     assert row["update_ratio"] == pytest.approx(0.1 * row["grad_norm"] / row["weight_norm"], rel=1e-3)
-    assert "dead share" in str(table)
+    assert "dead" in str(table) and "0.weight" in str(table)
+
+
+def test_gradients_modes_and_the_loaders_random_state_stay_as_found():
+    model = net(rate=0.2)
+    nn.functional.cross_entropy(model(X[:8]), Y[:8]).backward()
+    model[2].eval()
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(X, Y), 32, shuffle=True,
+                                         generator=torch.Generator().manual_seed(5))
+    grads, modes = [p.grad.clone() for p in model.parameters()], [part.training for part in model.modules()]
+    drawn = loader.generator.get_state()
+
+    whyloss.diagnose(model, lambda out, y: nn.functional.cross_entropy(out, y) + 0 * model[0].weight.sum(), loader,
+                     val=loader, steps=10, experiments=False)
+
+    assert all(torch.equal(p.grad, grad) for p, grad in zip(model.parameters(), grads))
+    assert modes == [part.training for part in model.modules()]
+    assert torch.equal(drawn, loader.generator.get_state())
+
+
+def test_takes_numpy_arrays_generators_and_data_sets():
+    arrays = X.double().numpy(), Y.int().numpy()
+    made = ((X[i:i + 32], Y[i:i + 32]) for i in range(0, 256, 32))
+    for data in (arrays, made, torch.utils.data.TensorDataset(X, Y)):
+        report = whyloss.diagnose(net(), nn.CrossEntropyLoss(), data, steps=12, experiments=False)
+        assert next(c for c in report.curves if c.quantity == "loss").values
+
+
+def test_a_loss_that_uses_the_callers_own_model_is_refused():
+    model = net()
+    with pytest.raises(BadInput, match="closes over"):
+        whyloss.diagnose(model, lambda _model, batch: nn.functional.cross_entropy(model(batch[0]), batch[1]), (X, Y))
+    assert all(p.grad is None for p in model.parameters())
+
+
+@pytest.mark.parametrize("given, told", [
+    ({"loss_fn": "cross_entropy"}, "loss_fn is a str"), ({"optimizer": 3}, "optimizer is a int"),
+    ({"train": X}, "train is a Tensor"), ({"train": [X]}, "is no .input, target."), ({"steps": 0}, "steps is 0"),
+    ({"loss_fn": nn.CrossEntropyLoss(reduction="none")}, "one number is needed"),
+    ({"train": (X[:, :5], Y)}, "on the first batch, .64, 5. float32"), ({"optimizer": lambda p: None}, "an Optimizer is needed")])
+def test_a_wrong_input_is_told_with_what_would_do(given, told):
+    call = {"model": net(), "loss_fn": nn.CrossEntropyLoss(), "train": (X, Y), **given}
+    with pytest.raises(BadInput, match=told):
+        whyloss.diagnose(**call)
+
+
+def test_lbfgs_and_a_frozen_model_are_trained_and_judged():
+    report = whyloss.diagnose(net(), nn.CrossEntropyLoss(), (X, Y), optimizer=lambda p: torch.optim.LBFGS(p, lr=0.5),
+                              batch_size=256, steps=10, experiments=False)
+    assert report.verdict != "fault"
+    frozen = net().requires_grad_(False)
+    assert whyloss.diagnose(frozen, nn.CrossEntropyLoss(), (X, Y), steps=10, experiments=False).cause.cause == "parameters-frozen"
+
+
+def test_the_start_tells_scale_from_labels_and_names_the_factor_of_a_sum():
+    trained = net()
+    optimizer = torch.optim.Adam(trained.parameters(), lr=0.01)
+    for _ in range(150):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(trained(X), Y).backward()
+        optimizer.step()
+    trained.eval()
+
+    assert whyloss.check_start(trained, X, Y).verdict == "knows the labels"
+    assert whyloss.check_start(trained, X, (Y + 1) % 3).verdict == "labels or wiring wrong"
+    assert whyloss.check_start(nn.Sequential(net(), nn.Softmax(1)), X, Y).verdict == "outputs are probabilities"
+    assert "the sum over the samples" in whyloss.check_start(net(), X, Y, nn.CrossEntropyLoss(reduction="sum")).message
+
+
+def test_numbers_as_targets_are_compared_with_their_mean():
+    line, y = nn.Linear(8, 1), X[:, 0] + 0.1
+    assert whyloss.check_start(line, X, y)
+    assert whyloss.check_start(line, X, y * 50 + 1000).verdict == "targets not normalised"
+    assert whyloss.can_overfit(line, X, y, examples=5)
+
+
+def test_a_sweep_over_noise_says_that_no_rate_learns():
+    torch.manual_seed(2)
+    sweep = whyloss.lr_sweep(nn.Linear(1, 3), (torch.zeros(256, 1), torch.randint(0, 3, (256,))))
+    assert not sweep and "no learning rate" in sweep.message

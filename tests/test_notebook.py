@@ -38,3 +38,30 @@ def test_a_cell_that_never_steps_is_diagnosed_and_its_names_stay(shell, capsys):
 def test_a_cell_that_raises_before_it_trains_gives_no_report(shell):
     shell.run_line_magic("load_ext", "whyloss") if "whyloss" not in shell.magics_manager.magics["cell"] else None
     assert shell.run_cell_magic("whyloss", "", "1 / 0") is None
+
+
+def test_steps_end_the_cell_without_a_traceback_and_the_report_is_the_result(shell, capsys):
+    shell.run_line_magic("load_ext", "whyloss") if "whyloss" not in shell.magics_manager.magics["cell"] else None
+    cell = CELL.replace("loss.backward()", "loss.backward(); optimizer.step()")
+    done = shell.run_cell(f"%%whyloss --steps 8 --no-experiments\n{cell}")
+
+    shown = capsys.readouterr()
+    assert done.success and shell.user_ns["step"] == 7
+    assert "Traceback" not in shown.out + shown.err and "done" not in shown.out
+    assert done.result.verdict == "undetermined" and "looked at" in shown.out
+
+
+def test_an_unknown_option_is_told(shell):
+    from whyloss.cli.notebook import read_options
+    from whyloss.errors import BadInput
+
+    with pytest.raises(BadInput, match="it knows --steps"):
+        read_options("--stepz 3")
+
+
+def test_a_cell_that_trains_nothing_says_so(shell, capsys):
+    from whyloss.cli.notebook import run_cell
+
+    assert run_cell(shell, "", "print(1 + 1)") is None
+    shown = capsys.readouterr()
+    assert "2" in shown.out and "trained no torch model" in shown.err

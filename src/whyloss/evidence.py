@@ -104,6 +104,17 @@ class Evidence:
     def has(self, quantity: str, run: str = "main") -> bool:
         return any(r == run and q == quantity for (r, q, _s) in self._columns)
 
+    def columns(self) -> Iterator[tuple[tuple[str, str, str], Series]]:
+        """((run, quantity, subject), column) of everything observed."""
+        return iter(list(self._columns.items()))
+
+    def copy(self) -> "Evidence":
+        """The same observations, to which more can be added without changing these."""
+        twin = Evidence()
+        twin.runs = dict(self.runs)
+        twin._columns = {key: Series(*key, list(c.steps), list(c.values)) for key, c in self._columns.items()}
+        return twin
+
     def until(self, step: int) -> "Evidence":
         """A view of what was known before `step` (exclusive)."""
         earlier = Evidence()

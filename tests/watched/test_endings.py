@@ -46,14 +46,46 @@ def test_ctrl_c_gives_the_report_so_far(tmp_path):
     assert child.returncode in (-signal.SIGINT, 130, 1)
 
 
-def test_a_child_that_is_killed_leaves_a_clear_message(tmp_path):
+def inner(child) -> int:
+    return int(subprocess.run(["pgrep", "-P", str(child.pid)], capture_output=True, text=True).stdout.split()[0])
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_what_was_written_down_before_a_kill_is_judged(tmp_path, number):
     child = start(tmp_path, steps=100000, sleep=0.005)
     assert child.stdout.readline() == "sixty\n"
-    inner = subprocess.run(["pgrep", "-P", str(child.pid)], capture_output=True, text=True).stdout.split()
-    os.kill(int(inner[0]), signal.SIGKILL)
+    time.sleep(2.5)
+    os.kill(inner(child), number)
     _, err = child.communicate(timeout=60)
-    assert child.returncode == -signal.SIGKILL
-    assert "Traceback" not in err and err.strip()
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert child.returncode == -number and "Traceback" not in err
+    assert report["findings"][0]["cause"] == "step-never-called" and "without its report" in report["summary"]
+
+
+def test_a_script_that_leaves_by_os_exit_is_judged_all_the_same(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("import os\n" + LOOP.format(steps=30, sleep=0.0) + "os._exit(7)")
+    done = subprocess.run([sys.executable, "-m", "whyloss", "run", "--report", "r.json", str(script)], cwd=tmp_path, capture_output=True, timeout=120)
+    assert done.returncode == 7
+    assert json.loads((tmp_path / "r.json").read_text())["findings"][0]["cause"] == "step-never-called"
+
+
+def test_ctrl_c_during_the_experiments_ends_them_and_reports(tmp_path):
+    child = start(tmp_path, steps=62, sleep=0.0)
+    while child.stdout.readline() != "end\n":
+        pass
+    time.sleep(1.0)
+    os.killpg(child.pid, signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 0 and "Traceback" not in err
+    assert json.loads((tmp_path / "r.json").read_text())["findings"][0]["cause"] == "step-never-called"
+
+
+def test_a_ledger_that_cannot_be_written_costs_nothing_but_itself(tmp_path):
+    code = ("import sys; sys.argv = ['x']\nfrom pathlib import Path\nfrom whyloss.sources.ledger import Ledger\nfrom whyloss.evidence import Evidence\n"
+            "e = Evidence(); e.add('loss', 1.0)\nledger = Ledger(Path('/proc/no/such'))\nledger.write(e, Evidence())\n"
+            "assert ledger.problem and not ledger.due(100)")
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
 def test_steps_ends_the_run_cleanly(tmp_path):

@@ -63,15 +63,22 @@ def diagnose(model, loss_fn, train, val=None, optimizer=None, *, steps: int = 20
     device       where the copy trains; None: where the model is
     The model, the optimizer, every .grad, the modes and all random states stay as they were. Raises BadInput.
     """
-    from whyloss.cli.finish import Progress
-    from whyloss.diagnosis.diagnose import diagnose as walk
     from whyloss.sources.probe import train_watched
 
     watch = train_watched(model, loss_fn, train, val, optimizer, steps=steps, batch_size=batch_size, seed=seed,
                           device=device).watch
-    progress = Progress() if sys.stderr is sys.__stderr__ else None
-    with _laboratory(watch, budget, progress) as laboratory:
-        return shown(walk(watch.evidence, laboratory if experiments else None, experiments=experiments))
+    return judged(watch, budget=budget, experiments=experiments)
+
+
+def judged(watch, *, budget: float = 60, experiments: bool = True) -> ShownReport:
+    """The report on a training that was watched in this process."""
+    from whyloss.cli.finish import Progress
+    from whyloss.diagnosis.diagnose import diagnose as walk
+
+    if not experiments:
+        return shown(walk(watch.evidence, None, experiments=False))
+    with _laboratory(watch, budget, Progress() if sys.stderr is sys.__stderr__ else None) as laboratory:
+        return shown(walk(watch.evidence, laboratory))
 
 
 @contextlib.contextmanager
@@ -124,7 +131,8 @@ class Overfit:
 
     @property
     def message(self) -> str:
-        said = f"{self.examples} examples {'memorised' if self.passed else 'not memorised'}: loss {self.first:.4g} to {self.last:.4g}"
+        word = "memorised" if self.passed else "not memorised"
+        said = f"{self.examples} examples {word}: loss {self.first:.4g} to {self.last:.4g}"
         if self.floor is not None and self.constant is not None:
             said += f" (floor {self.floor:.4g}, best constant {self.constant:.4g})"
         if not self.passed:

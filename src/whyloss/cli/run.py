@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -64,11 +65,27 @@ def read_report(session: Path):
 
     file = session / "report.json"
     if not file.exists():
-        return Report("undetermined", summary=message_of(session))
+        return from_ledger(session) or Report("undetermined", summary=message_of(session))
     try:
         return read(file)
     except Exception as error:  # whatever is in that file, the script's own status must survive
         return Report("undetermined", summary=f"the watcher's report cannot be read: {say_why(error)}")
+
+
+def from_ledger(session: Path):
+    """A report on what a process wrote down before it was killed, or None. Without experiments: the model is gone."""
+    from whyloss.diagnosis.diagnose import diagnose
+    from whyloss.sources.ledger import fullest
+
+    evidence = fullest(session)
+    if evidence is None:
+        return None
+    try:
+        report = diagnose(evidence, None)
+    except Exception as error:
+        tell(f"what was written down before the end cannot be judged: {say_why(error)}")
+        return None
+    return replace(report, summary=f"{report.summary}; the script ended without its report, so this is what it had written down until then")
 
 
 def show(report, layers: bool) -> None:

@@ -11,7 +11,8 @@ from whyloss.render import words
 from whyloss.render.terminal import draw_plot, field, glyphs, write
 
 _SYMBOL = {"holds": "finding", "finding": "finding", "fault": "finding", "healthy": "healthy", "passed": "healthy",
-           "impossible": "unexamined", "unexamined": "unexamined"}
+           "memorised": "healthy", "not memorised": "finding", "blocked": "finding", "climbs": "healthy",
+           "not possible": "unexamined", "impossible": "unexamined", "unexamined": "unexamined"}
 
 
 def show(result: dict, console: Console) -> None:

@@ -5,6 +5,7 @@ import contextlib
 import importlib
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -24,10 +25,14 @@ def arm() -> None:
 def _torch_is_here(torch) -> None:
     if _state.get("watch") is not None or os.getpid() != _state["pid"]:
         return
+    from whyloss.sources.ledger import Ledger
     from whyloss.sources.watch import Watch
 
     watch = Watch(steps=_state["settings"].get("steps"))
+    watch.ledger = Ledger(_state["session"])
     _state["watch"] = watch.start()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=watch.fork)
     _note_exceptions(watch)
     atexit.register(_script_is_over)
 
@@ -57,12 +62,27 @@ def _script_is_over() -> None:
     with contextlib.suppress(Exception):
         sys.stdout.flush()
     watch.stop()
+    watch.ledger.close()
     if not trained:
         return
-    room, name = _state["settings"].get("finish", "whyloss.cli.finish:finish").split(":")
+    try:
+        _report(watch, _state["settings"])
+    except Exception as error:  # a full disk, a fault of ours: the script's own end must stay what it is
+        with contextlib.suppress(Exception):
+            print(f"whyloss: no report: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def _report(watch, settings: dict) -> None:
+    """Diagnose. Ctrl-C ends the experiments, not the report."""
+    room, name = settings.get("finish", "whyloss.cli.finish:finish").split(":")
     finish = getattr(importlib.import_module(room), name)
+    with contextlib.suppress(ValueError, OSError):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with _silence():
-        finish(watch, _state["settings"], _state["session"])
+        try:
+            finish(watch, settings, _state["session"])
+        except KeyboardInterrupt:
+            finish(watch, {**settings, "experiments": False}, _state["session"])
 
 
 @contextlib.contextmanager

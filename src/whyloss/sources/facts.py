@@ -6,6 +6,8 @@ from whyloss.sources import meters, names
 from whyloss.sources.stepfacts import of_step  # noqa: F401  (the other half of this room's facts)
 from whyloss.sources.structure import tensors_in  # noqa: F401
 
+RECENT = 8  # backward passes after which a model that is not used any more counts as replaced
+
 
 def name_everything(watch, reached) -> None:
     """Names of modules, parameters and optimizers at the first backward."""
@@ -17,11 +19,15 @@ def name_everything(watch, reached) -> None:
         if id(root) not in inside and next(root.parameters(), None) is not None:
             tops[id(root)] = root
     used = {id(p) for p in reached} | {id(p) for o in watch.optimizers.values() for g in o.param_groups for p in g["params"]}
-    called = {id(part) for root in roots for part in root.modules()} | set(watch.layers.called)
+    # a root not called for a while has been replaced: its module is old, whoever still holds its tensors
+    recent = [root for root in roots if watch.root_last.get(id(root), 0) >= watch.window_count - RECENT]
+    old = {id(part) for root in roots if root not in recent for part in root.modules()}
+    called = ({id(part) for root in recent for part in root.modules()} | set(watch.layers.called) - old)
     tops = {key: top for key, top in tops.items()
             if any(id(part) in called for part in top.modules()) or any(id(p) in used for p in top.parameters())}
     live = {key: top for key, top in tops.items() if any(id(part) in called for part in top.modules())} or tops
     variables = names.variable_names({**tops, **{id(p): p for p in reached}})
+    fresh: dict[int, str] = {}
     loose = names_of_unregistered(watch, live)
     several = len([k for k in live if k not in loose]) > 1
     for key, top in sorted(tops.items(), key=lambda item: item[0] not in live):
@@ -36,7 +42,8 @@ def name_everything(watch, reached) -> None:
             watch.root_names.setdefault(key, {})[id(part)] = full
             for local, parameter in part._parameters.items():
                 if parameter is not None:
-                    program.names.setdefault(id(parameter), f"{full}.{local}" if full else local)
+                    fresh.setdefault(id(parameter), f"{full}.{local}" if full else local)
+    program.names.update(fresh)
     watch.tops, watch.live_tops = tops, live
     for root in roots:  # inner calls are named from the root that runs them
         known = {id(m): n for table in watch.root_names.values() for m, n in ()}
@@ -124,7 +131,8 @@ def _main_loss(watch) -> None:
 def _optimizer_fact(watch, optimizer) -> dict:
     held = [p for group in optimizer.param_groups for p in group["params"]]
     live = {id(p) for top in getattr(watch, "live_tops", {}).values() for p in top.parameters()}
-    reached = {id(p) for p in watch.gradients.parameters.values() if id(p) in watch.ever_reached}
+    last = watch.gradients.last_reached
+    reached = {key for key, window in last.items() if window >= watch.window_count - 1 - RECENT}
     foreign = [p for p in held if id(p) not in live and id(p) not in reached]
     groups = [{k: v for k, v in g.items() if k != "params" and isinstance(v, (int, float, bool, str, tuple, type(None)))}
               for g in optimizer.param_groups]

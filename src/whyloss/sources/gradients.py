@@ -17,6 +17,7 @@ class Gradients:
         self.watch = watch
         self.parameters: dict[int, torch.Tensor] = {}   # every trainable tensor seen
         self.reached: list[torch.Tensor] = []
+        self.last_reached: dict[int, int] = {}   # window of the last backward that reached it
         self.fresh: set[int] = set()        # written by a backward since the last step that held them
         self.consumed: dict[int, torch.Tensor] = {}  # .grad objects a step has used
         self.tainted: set[int] = set()      # old, used gradient was still there when a backward added to it
@@ -45,6 +46,7 @@ class Gradients:
         for leaf in self.reached:
             self.parameters.setdefault(id(leaf), leaf)
         watch.ever_reached.update(id(leaf) for leaf in self.reached)
+        self.last_reached.update(dict.fromkeys(map(id, self.reached), watch.window_count))
         self._measure_updates()
         self._taint()
         self._live_graphs(loss)

@@ -27,6 +27,8 @@ class Layers:
 
     def root_called(self, window, module, args, kwargs, result, where) -> None:
         window.roots.append(id(module))
+        if not window.evaluation:
+            self.watch.root_last[id(module)] = self.watch.window_count
         if window.evaluation or not window.traced:
             return
         inputs = [t for t in tensors_in((args, kwargs))]

@@ -53,7 +53,7 @@ class Patches:
             def __call__(self, *args, **kwargs):
                 if not watch.awake or not heard():
                     return original(self, *args, **kwargs)
-                return watch.module_call(self, original, args, kwargs)
+                return watch.forward.module_call(self, original, args, kwargs)
             return __call__
 
         self._replace(torch.nn.Module, "__call__", make_call)
@@ -84,7 +84,7 @@ class Patches:
             def apply(cls, *args, **kwargs):
                 if not heard():
                     return original.__func__(cls, *args, **kwargs)
-                return watch.function_apply(cls, original.__func__, args, kwargs)
+                return watch.forward.function_apply(cls, original.__func__, args, kwargs)
             return classmethod(apply)
 
         self._replace(torch.autograd.Function, "apply", make_apply)
@@ -241,7 +241,7 @@ class Patches:
                 def opaque(*inner, **named):
                     if not heard():
                         return compiled(*inner, **named)
-                    return watch.compiled_call(model, compiled, inner, named)
+                    return watch.forward.compiled_call(model, compiled, inner, named)
                 return opaque
             return compile
 

@@ -5,7 +5,7 @@ import copy
 import inspect
 import itertools
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +13,13 @@ import numpy
 import torch
 
 from whyloss.errors import BadInput
-from whyloss.sources import names, place
+from whyloss.sources import meters, names, place
+from whyloss.sources.batches import as_batches, described, on_device, split
+from whyloss.sources.forward import unwrapped
 from whyloss.sources.program import Program
-from whyloss.sources.structure import tensors_in
-from whyloss.sources.watch import Watch, unwrapped
+from whyloss.sources.watch import Watch
 
 MODEL_NAMES = ("model", "net", "network", "module")
-TARGET_NAMES = ("y", "label", "labels", "target", "targets")
 EITHER = "loss_fn(output, target) or loss_fn(model, batch)"
 VAL_BATCHES = 64  # evaluated at most in one phase, as many as a watch looks at
 
@@ -33,78 +33,9 @@ class Probed:
     optimizer: torch.optim.Optimizer
 
 
-# ---------------------------------------------------------------------- data
-def as_batches(data: Any, batch_size: int, *, steps: int = 200, shuffle: bool = True, seed: int = 0,
-               what: str = "train") -> Iterable:
-    """Batches that can be iterated again and again, of (x, y), a Dataset, a DataLoader or batches. Raises BadInput."""
-    from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
-
-    if _is_pair(data):
-        x, y = as_tensor(data[0], f"{what}[0]"), as_tensor(data[1], f"{what}[1]")
-        if y.dtype in (torch.int32, torch.int16, torch.int8, torch.uint8) and not isinstance(data[1], torch.Tensor):
-            y = y.long()  # NumPy's integers; class losses take int64 only
-        if len(x) != len(y):
-            raise BadInput(f"{what}: inputs and targets differ in length: {len(x)} and {len(y)}")
-        if not len(x):
-            raise BadInput(f"{what}: there is no sample")
-        data = TensorDataset(x, y)
-    if isinstance(data, IterableDataset):
-        return DataLoader(data, batch_size=batch_size)
-    if isinstance(data, Dataset):
-        size = min(batch_size, len(data))
-        order = torch.Generator().manual_seed(seed)
-        lonely = len(data) > size and len(data) % size == 1  # a batch of one sample stops batch normalisation
-        return DataLoader(data, batch_size=size, shuffle=shuffle, generator=order, drop_last=shuffle and lonely)
-    if isinstance(data, (str, bytes, dict, torch.Tensor, numpy.ndarray)) or not hasattr(data, "__iter__"):
-        raise BadInput(f"{what} is a {type(data).__name__}: give (x, y) tensors or arrays, a Dataset, a DataLoader or "
-                       "an iterable of batches")
-    if iter(data) is data:
-        return list(itertools.islice(data, steps))  # a generator gives its batches once
-    return data
-
-
-def _is_pair(data) -> bool:
-    def is_array(part):
-        return hasattr(part, "shape") and hasattr(part, "__len__") or \
-            isinstance(part, list) and bool(part) and isinstance(part[0], (int, float, list))
-
-    return isinstance(data, (tuple, list)) and len(data) == 2 and all(map(is_array, data))
-
-
-def as_tensor(thing: Any, what: str = "x") -> torch.Tensor:
-    """A tensor of an array, a data frame or a list; float64 of NumPy becomes the default dtype. Raises BadInput."""
-    if isinstance(thing, torch.Tensor):
-        return thing
-    array = numpy.asarray(thing)
-    if array.dtype == object or array.dtype.kind in "USOmM":
-        raise BadInput(f"{what} holds {array.dtype} values: numbers are needed")
-    tensor = torch.from_numpy(numpy.ascontiguousarray(array) if array.flags.writeable else array.copy())
-    return tensor.to(torch.get_default_dtype()) if tensor.dtype == torch.float64 else tensor
-
-
-def on_device(batch: Any, device: torch.device) -> Any:
-    """The batch with its arrays as tensors and its tensors on `device`."""
-    if isinstance(batch, torch.Tensor):
-        return batch if batch.device == device else batch.to(device)
-    if isinstance(batch, numpy.ndarray):
-        return on_device(as_tensor(batch), device)
-    if isinstance(batch, dict):
-        return type(batch)({key: on_device(value, device) for key, value in batch.items()})
-    if type(batch) in (tuple, list):
-        return type(batch)(on_device(value, device) for value in batch)
-    return batch.to(device) if device.type != "cpu" and hasattr(batch, "to") else batch
-
-
-def described(batch: Any) -> str:
-    """Shapes and types of a batch's tensors, for errors: (64, 8) float32, (64,) int64."""
-    shapes = [f"{tuple(t.shape)} {str(t.dtype).replace('torch.', '')}" for t in tensors_in(batch)]
-    return ", ".join(shapes) or type(batch).__name__
-
-
 # ---------------------------------------------------------------------- the loss
 def takes_model(loss_fn: Callable) -> bool:
-    """Whether it is loss_fn(model, batch): the first parameter is called model, net, network or module, or the second
-    batch. Raises BadInput."""
+    """Whether it is loss_fn(model, batch): by the names of its first or second parameter. Raises BadInput."""
     function = loss_fn.forward if isinstance(loss_fn, torch.nn.Module) else loss_fn
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -115,18 +46,6 @@ def takes_model(loss_fn: Callable) -> bool:
     annotation = parameters[0].annotation
     typed = isinstance(annotation, type) and issubclass(annotation, torch.nn.Module)
     return typed or parameters[0].name in MODEL_NAMES or len(parameters) > 1 and parameters[1].name == "batch"
-
-
-def split(batch: Any) -> tuple[tuple, dict, Any]:
-    """(arguments of the model, its keywords, target) of a batch for loss_fn(output, target). Raises BadInput."""
-    if isinstance(batch, (tuple, list)) and len(batch) == 2:
-        return (batch[0],), {}, batch[1]
-    if isinstance(batch, dict) or hasattr(batch, "keys"):
-        wanted = [key for key in batch.keys() if key in TARGET_NAMES]
-        if len(wanted) == 1 and len(batch.keys()) > 1:
-            rest = {key: batch[key] for key in batch.keys() if key != wanted[0]}
-            return (tuple(rest.values()), {}, batch[wanted[0]]) if len(rest) == 1 else ((), rest, batch[wanted[0]])
-    raise BadInput(f"a batch of {described(batch)} is no (input, target): give loss_fn(model, batch) with these names")
 
 
 def loss_of(model: torch.nn.Module, loss_fn: Callable, batch: Any, whole: bool) -> tuple[torch.Tensor, Any, Any]:
@@ -229,7 +148,8 @@ def as_found(model=None, *loaders):
 
 
 def _generators(loader) -> list[torch.Generator]:
-    holders = [loader, getattr(loader, "sampler", None), getattr(getattr(loader, "batch_sampler", None), "sampler", None)]
+    sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None)
+    holders = [loader, getattr(loader, "sampler", None), sampler]
     found = {id(g): g for g in (getattr(h, "generator", None) for h in holders) if isinstance(g, torch.Generator)}
     return list(found.values())
 
@@ -251,7 +171,7 @@ def train_watched(model, loss_fn, train, val=None, optimizer=None, *, steps: int
             checked = as_batches(val, batch_size, steps=VAL_BATCHES, shuffle=False, what="val")
         twin, stepper, objective, memo = copies(model, optimizer, loss_fn, device)
         if not twin.training:
-            twin.train()  # handed over after an evaluation: our loop trains; parts in eval mode of a training model stay so
+            twin.train()  # handed over after an evaluation; single parts in eval mode of a training model stay so
         watch = Watch().start()
         try:
             watch.optimizer_made(stepper, place.here(2))
@@ -323,8 +243,8 @@ class _Loop:
                     raise BadInput("train gave no batch")
                 if checked is not None and (self.done - evaluated >= max(1, steps // 20) or self.done >= steps):
                     evaluated = self._evaluate(checked)
-        except KeyboardInterrupt:
-            self._ended_by(KeyboardInterrupt())
+        except KeyboardInterrupt as error:
+            self._ended_by(error)
         except BadInput:
             raise
         except Exception as error:
@@ -351,11 +271,23 @@ class _Loop:
             raise BadInput(f"{said} raised {type(error).__name__} on the first batch, {described(batch)}: "
                            f"{error}") from error
         self.optimizer.zero_grad()
-        loss.backward()
+        try:
+            loss.backward()
+        except RuntimeError as error:
+            if loss.requires_grad:
+                raise
+            self._without_gradient(error)
         if not self.done and self._went_elsewhere():
             raise BadInput("loss_fn computes with the model it closes over: it must use the model (or the output) that "
                            "it is handed, a copy")
         return loss
+
+    def _without_gradient(self, error: RuntimeError) -> None:
+        """Nothing that the loss depends on wants a gradient. A few steps are enough to judge that."""
+        if not self.done:
+            self._ended_by(error)
+        if self.done >= 5:
+            raise KeyboardInterrupt
 
     def _went_elsewhere(self) -> bool:
         """All gradients landed in the caller's own model."""
@@ -389,3 +321,17 @@ def _compare(output: Any, target: Any) -> None:
         guess = output.argmax(1)
         if guess.shape == target.shape:
             torch.eq(guess, target)
+
+
+# ---------------------------------------------------------------------- what one step did
+def changes(before: torch.nn.Module, after: torch.nn.Module) -> dict[str, dict]:
+    """By parameter: state and norm of .grad, weight norm, and |after - before| / |before| (None where it was zero)."""
+    before, _ = unwrapped(before)
+    rows = {}
+    for (name, old), (_, now) in zip(before.named_parameters(), after.named_parameters()):
+        was, size = old.detach().float().to(now.device), meters.norm(old)
+        moved = meters.norm(now.detach().float() - was)
+        norm = None if now.grad is None else meters.norm(now.grad)
+        rows[name] = {"grad": meters.grad_state(now.grad), "grad_norm": norm, "weight_norm": size,
+                      "update_ratio": moved / size if size > 0 else None}
+    return rows

@@ -22,7 +22,7 @@ _SILENT = {"shape", "dtype", "device", "requires_grad", "is_leaf", "grad_fn", "n
            "__hash__", "__repr__", "__format__", "backward", "register_hook", "retain_grad", "_version", "type",
            "is_meta", "is_nested", "untyped_storage", "__class__", "itemsize", "nbytes", "is_same_size",
            "is_inference", "_is_view", "is_neg", "is_conj", "output_nr", "_backward_hooks", "retains_grad", "is_signed"}
-_RANDOM = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli", "normal", "multinomial",
+_RANDOM = {"rand", "randn", "rand_like", "randn_like", "randint_like", "bernoulli", "normal", "multinomial",
            "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "poisson", "gumbel_softmax", "rrelu"}
 _SWITCHES = {"requires_grad_", "set_requires_grad", "set_data", "set_grad"}  # matter on a tensor that the step made, or by hand
 # Leaving torch: what is computed from the result has no gradient.
@@ -84,7 +84,7 @@ class Recorder(TorchFunctionMode):
         outer = self.depth == 0
         if name in _SILENT or name in _SWITCHES and not (outer and window.taped and self._made_here(window, args)):
             return func(*args, **kwargs)
-        if window.sparse and not any(t.requires_grad for t in tensors_in((args, kwargs))):
+        if window.sparse and not (torch.is_grad_enabled() and any(t.requires_grad for t in tensors_in((args, kwargs)))):
             return func(*args, **kwargs)
         if not outer and not window.traced:
             return func(*args, **kwargs)
@@ -113,7 +113,7 @@ class Recorder(TorchFunctionMode):
         if not any(True for _ in tensors_in(result)) and name != "__setitem__" and name not in _SWITCHES:
             return
         args, kwargs = tape_args
-        if self._fixed(name, args, kwargs, result):
+        if self._fixed(window, name, args, kwargs, result):
             return  # computed from the batch alone: where it is used, its value is a constant of the step
         node = Node(func, name, args, kwargs, [], where, torch.is_grad_enabled(), autocast_state())
         node.inputs = references((args, kwargs))
@@ -155,9 +155,9 @@ class Recorder(TorchFunctionMode):
         return False
 
     @staticmethod
-    def _fixed(name: str, args, kwargs, result) -> bool:
-        """Whether a result depends on nothing but constants: not on a model, a parameter or a random number."""
-        if name in _RANDOM or name == "__setitem__" or name.startswith("__i") or name.endswith("_") and not name.endswith("__"):
+    def _fixed(window: Window, name: str, args, kwargs, result) -> bool:
+        """Whether a result depends on nothing but constants: not on a model, a parameter or noise drawn on the way (indices drawn are data)."""
+        if name in _RANDOM and window.live or name == "__setitem__" or name.startswith("__i") or name.endswith("_") and not name.endswith("__"):
             return False
         if any(not isinstance(ref, int) for ref in references((args, kwargs))):
             return False

@@ -13,16 +13,13 @@ from whyloss.evidence import Evidence
 from whyloss.observation import Run
 from whyloss.sources import facts, meters, nonfinite, place
 from whyloss.sources.evaluation import Evaluation
+from whyloss.sources.forward import TRACED, Forward
 from whyloss.sources.gradients import Gradients
 from whyloss.sources.layers import Layers
 from whyloss.sources.loop import Patches
 from whyloss.sources.program import TAPES, Event, Program
-from whyloss.sources.recorder import Recorder, finish, joined, needed_for, references
-from whyloss.sources.tape import Slot, Tape
+from whyloss.sources.recorder import Recorder, finish, joined
 from whyloss.sources.window import Window
-
-RECORD_SECONDS = 30.0   # after so long, only sampled steps are recorded
-TRACED = 24             # the first so many steps are traced operation by operation
 
 
 class Watch:
@@ -35,10 +32,11 @@ class Watch:
         self.recorder = Recorder()
         self.recorder.on_operation = self._operation
         self.recorder.on_idle = self._idle
-        self.recorder.on_update = self._updated_by_hand
-        self.recorder.is_target = self._is_target
-        self.recent: list[Window] = []   # the last finished windows
+        self.forward = Forward(self)
+        self.recorder.on_update = self.forward.updated_by_hand
+        self.recorder.is_target = self.forward.is_target
         self.inside_backward = False
+        self.ledger = None        # evidence on disk, for runs that are killed; see ledger.py
         self.gradients = Gradients(self)
         self.layers = Layers(self)
         self.evaluation = Evaluation(self)
@@ -61,6 +59,9 @@ class Watch:
         self.first_non_finite: dict | None = None
         self.last_tape = None
         self.named = False
+        self.named_roots: set[int] = set()
+        self.rename_at = -1
+        self.root_last: dict[int, int] = {}   # window of a root module's last training call
         self.ever_reached: set[int] = set()
         self.tops: dict = {}
         self.live_tops: dict = {}
@@ -87,6 +88,25 @@ class Watch:
         with self._guard():
             self.evaluation.phase_over()
             facts.at_the_end(self)
+
+    def _keep(self) -> None:
+        """Write the evidence so far, with what at_the_end() would say now."""
+        whole, self.evidence = self.evidence, self.evidence.copy()
+        try:
+            facts.at_the_end(self)
+            latest = Evidence()
+            for key, column in self.evidence.columns():
+                known = len(whole.series(key[1], key[2], key[0]))
+                for step, value in zip(column.steps[known:], column.values[known:]):
+                    latest.add(key[1], value, subject=key[2], step=step, run=key[0])
+        finally:
+            self.evidence = whole
+        self.ledger.write(self.evidence, latest)
+
+    def fork(self) -> None:
+        """In a child process that only loads data: hear nothing, record nothing."""
+        self.awake, self.recorder.window = False, None
+        self.recorder.remove()
 
     @contextlib.contextmanager
     def quiet(self):
@@ -117,166 +137,6 @@ class Watch:
 
     def observe(self, quantity: str, value, subject: str = "run", step: int | None = None) -> None:
         self.evidence.add(quantity, value, subject=subject, step=self.clock if step is None else step)
-
-    # ------------------------------------------------------------------ modules
-    def module_call(self, module, original, args, kwargs):
-        recorder = self.recorder
-        if recorder.paused:
-            return original(module, *args, **kwargs)
-        if recorder.depth:
-            return self._inner_call(module, original, args, kwargs)
-        if next(module.parameters(), None) is None and next(module.buffers(), None) is None:
-            return original(module, *args, **kwargs)  # a loss or an activation: its operations are recorded themselves
-        return self._root_call(module, original, args, kwargs)
-
-    def _root_call(self, module, original, args, kwargs):
-        recorder, bare, compiled = self.recorder, *unwrapped(module)
-        stored = where = window = None
-        with self._guard():
-            where = place.here(3)
-            evaluation = not torch.is_grad_enabled()
-            if not evaluation:
-                self._fed_without_gradient(args, kwargs, where)
-            window = self._window_for(evaluation, bare)
-            if window is not None:
-                self.root_names.setdefault(id(bare), {id(m): n for n, m in bare.named_modules()})
-                if not evaluation or not window.evaluation:
-                    self.program.know_module(bare)
-                if window.evaluation:
-                    self.evaluation.batch_begins(window, bare, args, kwargs)
-                elif window.taped:
-                    stored = recorder.root_call(window, bare, id(bare), args, kwargs)
-        recorder.depth, recorder.path = 1, [("", bare)]
-        try:
-            if compiled:
-                recorder.remove()
-            result = original(module, *args, **kwargs)
-        finally:
-            recorder.depth, recorder.path = 0, []
-            if compiled and recorder.window is not None and self.awake:
-                recorder.install()
-        if window is not None and self.awake:
-            with self._guard():
-                if compiled:
-                    self.observe("opaque", type(bare).__name__)
-                if stored is not None and window.taped:
-                    recorder.root_done(window, bare, id(bare), stored, result, where)
-                self.layers.root_called(window, bare, args, kwargs, result, where)
-                if window.evaluation:
-                    self.evaluation.batch_output(window, bare, result, where)
-        return result
-
-    def _inner_call(self, module, original, args, kwargs):
-        recorder, window = self.recorder, self.recorder.window
-        root = recorder.path[0][1]
-        name = self.root_names.get(id(root), {}).get(id(module))
-        if name is None:
-            name = f"{recorder.path[-1][0]}<{type(module).__name__}>"
-        recorder.path.append((name, module))
-        try:
-            result = original(module, *args, **kwargs)
-        finally:
-            recorder.path.pop()
-        if window is not None and window.traced and not window.evaluation and self.awake:
-            with self._guard():
-                self.layers.module_called(window, name, module, args, result)
-        return result
-
-    def _fed_without_gradient(self, args, kwargs, where) -> None:
-        """A gradient-free call whose output this call takes in was part of the forward pass, not an evaluation."""
-        window, output = self.recorder.window, self.evaluation.output
-        if window is None or not window.evaluation or not any(t is output for t in facts.tensors_in((args, kwargs))):
-            return
-        self.observe("cut", {"operation": "no_grad", "module": "", "grad_enabled": False, "enters": where,
-                             "shape": list(output.shape), "root": ""}, self.evaluation.place or "?")
-        self.evaluation._fresh()
-
-    def _window_for(self, evaluation: bool, module) -> Window | None:
-        """The window this root call belongs to, opened if none is open."""
-        recorder = self.recorder
-        window = recorder.window
-        if window is not None and window.evaluation and not evaluation:
-            self.evaluation.phase_over()
-            window = recorder.window = None
-        if window is not None and (window.sparse or evaluation and not window.evaluation and not window.live and not window.roots):
-            self._retire(window)
-            window = recorder.window = None
-        if window is None:
-            window = self._open(evaluation)
-        return window
-
-    def _open(self, evaluation: bool = False) -> Window | None:
-        at = self.window_count
-        late = self.began is not None and time.monotonic() - self.began > RECORD_SECONDS
-        traced = at < TRACED or at >= self.next_trace
-        if evaluation:
-            window = Window(taped=False, traced=True, evaluation=True, step=self.clock)
-        elif late and not traced and at >= TAPES:
-            self.recorder.window = None
-            self.recorder.remove()
-            return None
-        else:
-            window = Window(taped=True, traced=traced, evaluation=False, step=self.clock)
-            window.earlier = list(self.recent)
-        self.recorder.window = window
-        self.recorder.install()
-        return window
-
-    def _retire(self, window: Window | None) -> None:
-        """Keep what a later step may go on from: a tensor made before one backward() may be used in the next."""
-        if window is None or window.evaluation or not window.taped:
-            return
-        window.retire()
-        self.recent = [*self.recent[-3:], window]
-
-    def _is_target(self, module) -> bool:
-        """Whether optimizers are known and none of them trains this module."""
-        held = {id(p) for o in self.optimizers.values() for group in o.param_groups for p in group["params"]}
-        return bool(held) and not any(id(p) in held for p in module.parameters())
-
-    def _updated_by_hand(self, window: Window, node) -> None:
-        """A parameter or its gradient is changed in place: the update of a loop without an optimizer, kept to be run again."""
-        if not self.window_count or self.window_count > TAPES:
-            return
-        nodes, missing = needed_for(window.nodes, {r.index for r in node.inputs if isinstance(r, Slot)}, window.storages)
-        event = self.program.events[-1] if self.program.events else None
-        if event is None or event.kind != "update":
-            tape = Tape([], Slot(-1), 0.0, node.place, {}, window.rng, window.step)
-            event = Event("update", node.place, self.window_count, 0, {"tape": tape})
-            self.program.log(event)
-        tape = event.data["tape"]
-        known = {id(n) for n in tape.nodes}
-        tape.nodes += [n for n in [*nodes, node] if id(n) not in known]
-        tape.constants.update({k: window.constants[k] for n in [*nodes, node] for k in references((n.args, n.kwargs)) if k in window.constants})
-        tape.whole &= not missing
-
-    def function_apply(self, cls, original, args, kwargs):
-        """A custom autograd function: one node on the tape."""
-        recorder, window = self.recorder, self.recorder.window
-        if window is None or recorder.paused or recorder.depth and not window.traced:
-            return original(cls, *args, **kwargs)
-        with self.quiet():
-            stored = None
-            if not recorder.depth and window.taped:
-                stored = recorder.root_call(window, None, 0, args, kwargs)
-            inputs = [window.seen(t) for t in facts.tensors_in((args, kwargs))] if window.traced else []
-            result = original(cls, *args, **kwargs)
-            if stored is not None and window.taped:
-                recorder._tape(window, cls.apply, cls.__name__, stored, result, place.here(3))
-            if window.traced:
-                recorder._trace(window, f"{cls.__name__}.apply", place.here(3), inputs, [], args, kwargs, result)
-        return result
-
-    def compiled_call(self, function, compiled, args, kwargs):
-        """A torch.compile'd function: opaque while it runs, replayed through the plain function."""
-        recorder, window = self.recorder, self.recorder.window
-        recorder.remove()
-        try:
-            result = compiled(*args, **kwargs)
-        finally:
-            if window is not None and recorder.window is not None and self.awake:
-                recorder.install()
-        return result
 
     # ------------------------------------------------------------------ operations
     def _idle(self, func, args) -> None:
@@ -314,18 +174,22 @@ class Watch:
             if window is not None and window.evaluation:
                 self.evaluation.phase_over()
                 window = self.recorder.window = None
+            if window is None and any(loss is w.weak.get(id(loss), (lambda: None,))[0]() for w in self.forward.recent):
+                window = self.forward.open()  # nothing new was computed since the last backward(): two losses of one forward pass
+                window.traced = False
+            elif window is None or not window.roots and not window.nodes:
+                self.early = True
             value, scale = self._loss_value(window, loss)
             slot = None
             if len(losses) > 1:
                 value, slot, grad_tensors = self._several(window, losses, grad_tensors)
             reached = self.gradients.before_backward(loss, where)
-            if not self.named:
+            if not self.named or self._replaced(window):
                 self._name_everything(reached)
             tape = None
-            if window is None or not window.roots and not window.nodes:
-                self.early = True
             if window is not None:
                 tape = finish(window, loss, where, value, slot)
+                self.early |= window.borrowed and any(w.sparse for w in window.earlier)
                 tape.scale = scale
                 if tape.reason and "before the recording began" in tape.reason:
                     self.early = True
@@ -365,7 +229,7 @@ class Watch:
         with self._guard():
             self._event("backward", where, data_window=self.window_count)
             self.gradients.after_backward(self.last_window, where)
-            self._retire(self.last_window)
+            self.forward.retire(self.last_window)
             self.last_window = self.last_loss = None
             self.window_count += 1
             self.early |= not self.optimizers  # nobody else will move the weights: the loop does it by hand
@@ -373,7 +237,9 @@ class Watch:
                 self.clock += 1  # no optimizer steps between: backward passes are the iterations
             self.stepped_since_backward = False
             if self.early:
-                self._open()
+                self.forward.open()
+            if self.ledger is not None and self.ledger.due(self.window_count):
+                self._keep()
 
     def functional_grad(self, outputs, inputs, where, differentiable=False) -> None:
         with self._guard():
@@ -381,9 +247,20 @@ class Watch:
             if not differentiable:
                 self.gradients.functional_grad(outputs, inputs, where)
 
+    def _replaced(self, window) -> bool:
+        """Whether the models in use changed since everything was named: named again a while later, when the old one is surely unused."""
+        if self.window_count == self.rename_at:
+            return True
+        if window is not None and any(key not in self.named_roots for key in window.roots):
+            self.named_roots.update(window.roots)
+            self.rename_at = self.window_count + facts.RECENT + 1
+            return True
+        return False
+
     def _name_everything(self, reached) -> None:
         """Names of modules and parameters, once, at the first backward; masters of leaves and optimizers too."""
         self.named = True
+        self.named_roots.update(self.root_last)
         facts.name_everything(self, reached)
         for leaf in reached:
             self.program.know_leaf(leaf)
@@ -470,20 +347,6 @@ class Watch:
     def mode_switch(self, module, mode, where) -> None:
         if not self.recorder.paused and where is not None:
             self._event("train" if mode else "eval", where, id(module))
-
-
-def unwrapped(module) -> tuple[torch.nn.Module, bool]:
-    """(the module itself, whether it runs compiled), looking through DDP, DataParallel and torch.compile wrappers."""
-    compiled = False
-    for _ in range(4):
-        kind = type(module).__name__
-        if kind == "OptimizedModule":
-            module, compiled = module._orig_mod, True
-        elif kind in ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel"):
-            module = module.module
-        else:
-            break
-    return module, compiled or getattr(module, "_compiled_call_impl", None) is not None
 
 
 def _where(error: BaseException) -> str:

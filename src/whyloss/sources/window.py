@@ -83,6 +83,10 @@ class Window:
         for tensor in tensors_in(output):
             slot = next(_slots)
             self.live |= tensor.requires_grad
+            if isinstance(tensor, torch.nn.Parameter):
+                self.storages[slot] = 0
+                made.append(slot)
+                continue  # written in place: it stays the parameter it was
             self.slots[id(tensor)] = slot
             self.weak[id(tensor)] = (weakref.ref(tensor), slot)
             self.storages[slot] = storage(tensor)
