@@ -2,7 +2,7 @@ VENV  ?= .venv
 TORCH ?= torch==2.13.0        # the version tested; any pip arguments: make TORCH="torch --index-url ..."
 PY    := $(VENV)/bin/python
 
-.PHONY: demo test lint docs bench
+.PHONY: demo test test-frameworks lint docs bench
 
 $(VENV)/.ok: pyproject.toml Makefile
 	test -x $(PY) || python3 -m venv $(VENV)
@@ -16,6 +16,17 @@ demo: $(VENV)/.ok             # a training script with a real-life fault, watche
 
 test: $(VENV)/.ok
 	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2
+
+.venv-frameworks/.ok: pyproject.toml Makefile
+	test -x .venv-frameworks/bin/python || python3 -m venv .venv-frameworks
+	echo "$(TORCH)" > .venv-frameworks/constraints.txt
+	.venv-frameworks/bin/python -m pip install -q $(TORCH)
+	.venv-frameworks/bin/python -m pip install -q -c .venv-frameworks/constraints.txt pytorch-lightning transformers accelerate pytest pytest-timeout
+	.venv-frameworks/bin/python -m pip install -q -e .
+	touch $@
+
+test-frameworks: .venv-frameworks/.ok   # Lightning and Hugging Face, in an environment of their own
+	OMP_NUM_THREADS=1 .venv-frameworks/bin/python -m pytest -q tests/frameworks
 
 lint: $(VENV)/.ok
 	$(PY) -m ruff check

@@ -58,8 +58,9 @@ def _samples(laboratory) -> int:
 
 
 def _impossible(name: str, reason: str) -> dict:
-    return {"experiment": name, "title": EXPERIMENTS.get(name, name), "outcome": "not possible", "rows": [], "curves": {},
-            "summary": f"Not possible here: {reason}.", "x_label": "steps", "y_label": "loss", "log_x": False}
+    return {"experiment": name, "title": EXPERIMENTS.get(name, name), "outcome": "not possible", "rows": [],
+            "curves": {}, "summary": f"Not possible here: {reason}.", "x_label": "steps",
+            "y_label": "loss", "log_x": False}
 
 
 def describe(laboratory, name: str, outcome: dict | None) -> dict:
@@ -90,7 +91,7 @@ def _curves(outcome: dict) -> dict:
         if losses:
             kept = thin(list(losses))
             stride = (len(losses) - 1) / max(1, len(kept) - 1)
-            curves[f"{label} {number(_end(losses))}"] = {"x": [round(at * stride) for at in range(len(kept))], "y": kept}
+            curves[f"{label} {number(_end(losses))}"] = {"x": [round(i * stride) for i in range(len(kept))], "y": kept}
     return curves
 
 
@@ -203,7 +204,7 @@ def _ladder(laboratory, outcome: dict) -> dict:
 
 def _floor(laboratory, outcome: dict) -> dict:
     rows = [{"label": "floor", "value": _text(outcome["after"]), "note": "no network can get lower with this loss"},
-            {"label": "best constant", "value": _text(outcome["before"]), "note": "for a network that ignores its input"}]
+            {"label": "best constant", "value": _text(outcome["before"]), "note": "for a network blind to its input"}]
     return {"outcome": "done", "rows": rows,
             "summary": "Free outputs were trained in place of the network, on the first batch."}
 

@@ -93,7 +93,8 @@ def read_curves(evidence: Evidence, run: str = "main") -> list[Curve]:
             reading = _at_baseline(reading, entropy)
         curves.append(_curve(main, "loss", reading))
     for subject, series in evidence.by_subject("loss", run).items():
-        if subject != "run" and len(evidence.by_subject("loss", run)) > 2:
+        several = [s for s in evidence.by_subject("loss", run).values() if len(s) >= 5]
+        if subject != "run" and len(several) > 2 and len(series) >= 5:
             curves.append(_curve(series, "loss", read_curve(series.steps, series.array()), name=f"loss at {subject}"))
     validation = evidence.series("val_loss", run=run)
     if main and len(validation) >= 3:

@@ -62,7 +62,7 @@ def scalar(loss: Any) -> torch.Tensor:
     if not isinstance(loss, torch.Tensor):
         raise BadInput(f"loss_fn returned a {type(loss).__name__}: a tensor is needed (no .item(), no float())")
     if loss.numel() != 1:
-        raise BadInput(f"loss_fn returned a tensor of shape {tuple(loss.shape)}: one number is needed, such as its mean")
+        raise BadInput(f"loss_fn returned a tensor of shape {tuple(loss.shape)}: one number is needed, as its mean")
     return loss
 
 
@@ -170,6 +170,8 @@ def train_watched(model, loss_fn, train, val=None, optimizer=None, *, steps: int
         if val is not None:
             checked = as_batches(val, batch_size, steps=VAL_BATCHES, shuffle=False, what="val")
         twin, stepper, objective, memo = copies(model, optimizer, loss_fn, device)
+        if not any(p.requires_grad for p in twin.parameters()):
+            raise BadInput("no parameter of model wants a gradient: switch some on, model.requires_grad_(True)")
         if not twin.training:
             twin.train()  # handed over after an evaluation; single parts in eval mode of a training model stay so
         watch = Watch().start()
@@ -271,23 +273,11 @@ class _Loop:
             raise BadInput(f"{said} raised {type(error).__name__} on the first batch, {described(batch)}: "
                            f"{error}") from error
         self.optimizer.zero_grad()
-        try:
-            loss.backward()
-        except RuntimeError as error:
-            if loss.requires_grad:
-                raise
-            self._without_gradient(error)
+        loss.backward()
         if not self.done and self._went_elsewhere():
             raise BadInput("loss_fn computes with the model it closes over: it must use the model (or the output) that "
                            "it is handed, a copy")
         return loss
-
-    def _without_gradient(self, error: RuntimeError) -> None:
-        """Nothing that the loss depends on wants a gradient. A few steps are enough to judge that."""
-        if not self.done:
-            self._ended_by(error)
-        if self.done >= 5:
-            raise KeyboardInterrupt
 
     def _went_elsewhere(self) -> bool:
         """All gradients landed in the caller's own model."""

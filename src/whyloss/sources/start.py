@@ -82,7 +82,7 @@ def _judge(z, labels, loss, own, chance, entropy, expected, spread) -> tuple[str
         return "not finite", "the forward pass or the loss makes NaN or Inf"
     simplex = float(z.min()) >= 0 and float((z.sum(1) - 1).abs().max()) < 1e-3
     if simplex and abs(loss - own) < 1e-3 * max(1.0, own):
-        return "outputs are probabilities", "the model ends in a softmax, and the loss takes another one: give it logits"
+        return "outputs are probabilities", "the model ends in a softmax, the loss takes another one: give it logits"
     if not math.isfinite(own) or abs(loss - own) > 0.05 * max(own, 0.1):
         return "another loss", _ratio(loss / own if own else math.nan, len(labels), z.shape[1])
     away = (loss - expected) / spread
@@ -93,7 +93,7 @@ def _judge(z, labels, loss, own, chance, entropy, expected, spread) -> tuple[str
     if loss < 0.8 * entropy and away < -FAR:
         return "knows the labels", "the outputs know the labels before training: a leak, or a trained model"
     if expected > chance + HARMLESS:
-        return "logits too large", "the outputs are too large for a start: scale the inputs, or the last layer's weights"
+        return "logits too large", "the outputs are too large for a start: scale the inputs or the last layer"
     if away > FAR and loss > 1.1 * expected:
         return "labels or wiring wrong", "worse than for labels drawn at random: look at the labels and at the loss"
     if expected > chance + 0.5:
