@@ -19,7 +19,7 @@ test: $(VENV)/.ok
 
 .venv-frameworks/.ok: pyproject.toml Makefile
 	test -x .venv-frameworks/bin/python || python3 -m venv .venv-frameworks
-	echo "$(TORCH)" > .venv-frameworks/constraints.txt
+	echo "$(filter torch%,$(TORCH))" > .venv-frameworks/constraints.txt
 	.venv-frameworks/bin/python -m pip install -q $(TORCH)
 	.venv-frameworks/bin/python -m pip install -q -c .venv-frameworks/constraints.txt pytorch-lightning transformers accelerate pytest pytest-timeout
 	.venv-frameworks/bin/python -m pip install -q -e .

@@ -63,7 +63,8 @@ def score(manifest: dict, kind: str, script: Path, report: dict) -> dict:
     sure = first is not None and first["status"] in ("proven", "confirmed")
     row = {"verdict": report["verdict"], "first": first["cause"] if first else None, "status": first["status"] if first else None,
            "place": None, "seconds": report["seconds"], "others": [f"{f['cause']} ({f['status']})" for f in findings[1:4]],
-           "subject": first["subject"] if first else None, "location": first["location"] if first else None}
+           "subject": first["subject"] if first else None, "location": first["location"] if first else None,
+           "naive": naive_thresholds(report)}
     if kind == "healthy":
         row["alarm"] = bool([f for f in findings if f["status"] in ("proven", "confirmed", "suspected")])
         row["sure_alarm"] = sure
@@ -72,6 +73,28 @@ def score(manifest: dict, kind: str, script: Path, report: dict) -> dict:
         row["wrong_and_sure"] = bool(sure and first["cause"] not in manifest["accepted"])
         row["place"] = bool(first and right_place(manifest, script, first))
     return row
+
+
+def naive_thresholds(report: dict) -> str | None:
+    """What fixed limits from the tutorials would answer on the same numbers: the first rule that fires, taken as the verdict.
+
+    NaN; loss flat over its first 100 points; update ratio outside 1e-4..1e-2; gradient norm outside .1..10 per layer;
+    share of active ReLUs outside .2...7.
+    """
+    losses = next((c["points"]["values"] for c in report["curves"] if c["quantity"] == "loss"), [])
+    if any(isinstance(v, str) for v in losses):
+        return "learning-rate-too-high"
+    head = losses[:100]
+    if len(head) > 10 and sum(head[-5:]) / 5 > 0.95 * sum(head[:5]) / 5:
+        return "step-never-called"
+    for quantity, low, high, below, above in (("update_ratio", 1e-4, 1e-2, "learning-rate-too-low", "learning-rate-too-high"),
+                                              ("grad_norm", 0.1, 10, "vanishing-gradients", "exploding-gradients"),
+                                              ("dead_share", 0.3, 0.8, "dead-relus", "dead-relus")):
+        for layer in report.get("layers", []):
+            value = layer.get(quantity, [None])[0]
+            if isinstance(value, float | int) and not low <= value <= high:
+                return below if value < low else above
+    return None
 
 
 def right_place(manifest: dict, script: Path, finding: dict) -> bool:
@@ -96,13 +119,22 @@ def table(rows: list[dict]) -> str:
         share(sum(r.get("wrong_and_sure", False) for r in sick), len(sick)), share(sum(r.get("alarm", True) for r in looks), len(looks)),
         share(sum(r.get("alarm", True) for r in twins), len(twins)), share(sum(r.get("verdict") == "healthy" for r in healthy), len(healthy)),
         f"{statistics.median(seconds):.1f}" if seconds else "-", f"{max(seconds):.1f}" if seconds else "-"]) + " |")
-    lines += [constant_guess(sick, healthy), ""]
+    lines += [constant_guess(sick, healthy), naive_row(sick, looks, twins), ""]
     for r in rows:
         bad = r["error"] or (not r.get("right") or not r.get("place")) if r["kind"] == "sick" else r["error"] or r.get("alarm") or r.get("verdict") != "healthy"
         if bad:
             lines.append(f"{r['id']:<36} {r['kind']:<8} {r.get('verdict')!s:<13} {r.get('first')} ({r.get('status')}) place={r.get('place')} "
                          f"at {r.get('location')} {r.get('subject')} also {r.get('others')} {r.get('seconds')}s {r['error'][-160:]}")
     return "\n".join(lines)
+
+
+def naive_row(sick: list[dict], looks: list[dict], twins: list[dict]) -> str:
+    """The row of the tutorials' fixed thresholds, taken as verdicts."""
+    hits = sum(r.get("naive") in json.loads((PATIENTS / r["id"] / "patient.json").read_text())["accepted"] for r in sick)
+    wrong = sum(r.get("naive") is not None for r in sick) - hits
+    silent = sum(r.get("naive") is None for r in looks + twins)
+    return (f"| fixed thresholds | {hits}/{len(sick)} | - | {wrong}/{len(sick)} | {sum(r.get('naive') is not None for r in looks)}/{len(looks)} | "
+            f"{sum(r.get('naive') is not None for r in twins)}/{len(twins)} | {silent}/{len(looks + twins)} | 0 | 0 |")
 
 
 def constant_guess(sick: list[dict], healthy: list[dict]) -> str:
