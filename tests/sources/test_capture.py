@@ -51,3 +51,33 @@ def test_a_copy_trained_along_the_recording_has_the_scripts_own_losses(name):
     assert len(watch.program.whole_tapes()) == len(losses)
     assert watch.program.check_faithful() is None
     assert rehearsed(watch.program, len(losses)) == pytest.approx(losses, rel=1e-4, abs=1e-5)
+
+
+def test_a_loop_of_autograd_grad_alone_is_observed_and_says_why_it_cannot_be_replayed():
+    def train():
+        w = torch.zeros(3, requires_grad=True)
+        for _ in range(6):
+            loss = (w - 1).pow(2).sum()
+            gradient, = torch.autograd.grad(loss, w)
+            w = (w - 0.1 * gradient).detach().requires_grad_()
+
+    watch, _ = watched(train)
+    assert watch.program.ready() == "no training step was captured"
+
+
+def test_points_to_differentiate_at_are_no_parameters():
+    watch, _ = watched(loops.LOOPS["physics_residual"])
+    assert sum(leaf.dim() == 2 and leaf.shape == (32, 1) for leaf in watch.program.fresh().leaves.values()) == 0
+
+
+def test_a_network_of_foreign_gradients_is_not_replayed_silently():
+    model, other = torch.nn.Linear(3, 1), torch.nn.Linear(3, 3)
+    hidden = other(torch.ones(4, 3))  # computed before anybody watches
+
+    def train():
+        loss = model(hidden).mean()
+        loss.backward()
+        return [loss.item()]
+
+    watch, _ = watched(train)
+    assert "before the recording began" in watch.program.ready()

@@ -76,7 +76,10 @@ class Walk:
         detail = ", ".join(f"{f.cause} ({f.status})" for f in ordered(serious)[:3]) if serious else \
             (f"{len(judged)} of {len(here)} checks examined" if judged else (here[0].reason or "no material") if here else "no check")
         if name == "memorise":
-            detail = self._memorise_detail() or detail
+            fact = self.evidence.fact("memorised")
+            outcome, detail = ("healthy" if fact["passed"] else "finding", self._memorise_detail()) if fact else (outcome, detail)
+        if outcome == "unexamined" and here and all("'symptoms'" in (e.reason or "") for e in here):
+            outcome, detail = "healthy", "the training learns: nothing to explain"
         if name == "record":
             outcome, detail = self._record_detail(outcome, detail)
         self.path.append(PathStep(name, outcome, detail))
