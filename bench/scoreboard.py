@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def run_case(manifest: dict, kind: str, script: Path, seed: int, timeout: float)
         environment = {**os.environ, "SEED": str(seed), "OMP_NUM_THREADS": "1"}
         began = time.monotonic()
         try:
-            done = subprocess.run([sys.executable, "-m", "whyloss", "run", "--quiet", "--report", str(report_file), str(script)],
+            done = subprocess.run([*launcher(manifest), "-m", "whyloss", "run", "--quiet", "--report", str(report_file), str(script)],
                                   cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout)
             error = "" if report_file.exists() else done.stderr[-400:]
         except subprocess.TimeoutExpired:
@@ -55,6 +56,37 @@ def run_case(manifest: dict, kind: str, script: Path, seed: int, timeout: float)
         if report_file.exists():
             row.update(score(manifest, kind, script, json.loads(report_file.read_text())))
         return row
+
+
+def launcher(manifest: dict) -> list[str]:
+    """What starts whyloss: Python, or torchrun with two ranks where the manifest says "launch": "torchrun"."""
+    if manifest.get("launch") == "torchrun":
+        return [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    return [sys.executable]
+
+
+class Warm:
+    """One warm process (bench/warm.py) that forks a watched child for each case."""
+
+    def __init__(self):
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        self.process = subprocess.Popen([sys.executable, str(Path(__file__).with_name("warm.py"))], env=environment, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def run_case(self, manifest: dict, kind: str, script: Path, seed: int, timeout: float) -> dict:
+        """As run_case above; scripts that start processes of their own take the command's way."""
+        if manifest.get("launch") or manifest.get("family") == "distributed":
+            return run_case(manifest, kind, script, seed, timeout)
+        with tempfile.TemporaryDirectory() as folder:
+            report_file, began = Path(folder) / "warm.json", time.monotonic()
+            job = {"script": str(script), "seed": seed, "report": str(report_file), "timeout": timeout}
+            self.process.stdin.write(json.dumps(job) + "\n")
+            self.process.stdin.flush()
+            error = json.loads(self.process.stdout.readline() or '"the warm process ended"')
+            row = {"id": script.parent.name, "kind": kind, "seed": seed, "wall": round(time.monotonic() - began, 1), "error": error}
+            if report_file.exists():
+                row.update(score(manifest, kind, script, json.loads(report_file.read_text())))
+            return row
 
 
 def score(manifest: dict, kind: str, script: Path, report: dict) -> dict:
@@ -119,13 +151,26 @@ def table(rows: list[dict]) -> str:
         share(sum(r.get("wrong_and_sure", False) for r in sick), len(sick)), share(sum(r.get("alarm", True) for r in looks), len(looks)),
         share(sum(r.get("alarm", True) for r in twins), len(twins)), share(sum(r.get("verdict") == "healthy" for r in healthy), len(healthy)),
         f"{statistics.median(seconds):.1f}" if seconds else "-", f"{max(seconds):.1f}" if seconds else "-"]) + " |")
-    lines += [constant_guess(sick, healthy), naive_row(sick, looks, twins), ""]
+    lines += [constant_guess(sick, healthy), naive_row(sick, looks, twins), "", *by_case(sick, healthy)]
     for r in rows:
         bad = r["error"] or (not r.get("right") or not r.get("place")) if r["kind"] == "sick" else r["error"] or r.get("alarm") or r.get("verdict") != "healthy"
         if bad:
             lines.append(f"{r['id']:<36} {r['kind']:<8} {r.get('verdict')!s:<13} {r.get('first')} ({r.get('status')}) place={r.get('place')} "
                          f"at {r.get('location')} {r.get('subject')} also {r.get('others')} {r.get('seconds')}s {r['error'][-160:]}")
     return "\n".join(lines)
+
+
+def by_case(sick: list[dict], healthy: list[dict]) -> list[str]:
+    """With several seeds: a case counts when it is right in all of them; one alarm makes a program an alarm."""
+    seeds = {r["seed"] for r in sick + healthy}
+    if len(seeds) < 2:
+        return []
+    every = (lambda rows, test: sum(all(test(r) for r in rows if r["id"] == case) for case in {r["id"] for r in rows}))
+    cases, alarmed = len({r["id"] for r in sick}), len({r["id"] for r in healthy if r.get("alarm", True)})
+    right, placed = every(sick, lambda r: r.get("right")), every(sick, lambda r: r.get("right") and r.get("place"))
+    wrong = len({r["id"] for r in sick if r.get("wrong_and_sure")})
+    return [f"Over {len(seeds)} seeds: {right}/{cases} right in every one, {placed}/{cases} with the place, {wrong}/{cases} wrong and sure in one or more; "
+            f"{alarmed}/{len({r['id'] for r in healthy})} healthy programs with an alarm in one or more.", ""]
 
 
 def naive_row(sick: list[dict], looks: list[dict], twins: list[dict]) -> str:
@@ -157,12 +202,21 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=240)
     parser.add_argument("--out", default="")
+    parser.add_argument("--warm", action="store_true", help="fork the cases from warm processes: torch is imported once")
     options = parser.parse_args()
     wanted = cases(set(filter(None, options.families.split(","))), set(filter(None, options.only.split(","))))
     jobs = [(m, k, s, int(seed)) for m, k, s in wanted if k in options.kinds for seed in options.seeds.split(",")]
-    rows = []
+    rows, servers = [], threading.local()
+
+    def one(job: tuple) -> dict:
+        if not options.warm:
+            return run_case(*job, options.timeout)
+        if not hasattr(servers, "warm"):
+            servers.warm = Warm()
+        return servers.warm.run_case(*job, options.timeout)
+
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for row in pool.map(lambda job: run_case(*job, options.timeout), jobs):
+        for row in pool.map(one, jobs):
             rows.append(row)
             print(f"{row['id']:<36} {row['kind']:<8} {row.get('first')} {row.get('status') or row.get('verdict')} {row.get('seconds')}s", file=sys.stderr, flush=True)
     print(table(rows))

@@ -36,6 +36,12 @@ _TABLE = [
              source="Schoenholz et al. 2017"),
     Quantity("dead_share", "share 0..1", "module", "share of ReLU units that are 0 for the whole batch", "sampled"),
     Quantity("saturated_share", "share 0..1", "module", "share of sigmoid or tanh outputs in their flat part (|tanh| > .97)", "sampled"),
+    Quantity("batch_norm", "facts", "module", "a batch norm at the end: values a channel, momentum, how far its running statistics are from the "
+             "last traced batches and from where they stood when the layer was frozen", "sampled"),
+    Quantity("dropout", "rate and place", "module", "an active dropout call, of a module or functional", "sampled"),
+    Quantity("unchanged_share", "share 0..1", "parameter",
+             "share of half-precision entries with a gradient that a step left exactly as they were", "sampled"),
+    Quantity("half_operations", "count", "run", "operations of a traced step that gave float16", "sampled"),
     Quantity("label_entropy", "nats", "run", "entropy of the labels of the captured batches: loss of the best constant prediction", "sampled"),
     Quantity("chance", "nats", "run", "log of the number of classes: loss of a uniform guess", "sampled"),
 ]

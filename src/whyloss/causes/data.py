@@ -33,6 +33,7 @@ CAUSES = [
             "stop early, or smooth the labels",
         ),
         source="Northcutt et al. 2021 (confident learning), arXiv 1911.00068",
+        prediction=Prediction("label-agreement", "with the same weights, rows of the evaluation are right clearly more often than training rows", shown),
     ),
     Cause(
         "label-maps-differ", "data",
@@ -44,6 +45,7 @@ CAUSES = [
             "make one table of names to ids and use it for every set",
         ),
         source="confusion matrix: one clear class per row, off the diagonal",
+        prediction=Prediction("relabel-validation", "with the classes renamed, rows not used to find the names are right", shown),
     ),
     Cause(
         "labels-corrupted", "data",
@@ -87,6 +89,7 @@ CAUSES = [
             "judge by recall or average precision, not accuracy",
         ),
         source="He and Garcia 2009 (learning from imbalanced data)",
+        prediction=Prediction("balanced-samples", "with balanced classes the rare class is found, which it never was before", shown),
     ),
     Cause(
         "constant-inputs", "data",
@@ -150,6 +153,7 @@ CAUSES = [
             "compare mean and standard deviation of both at the first layer",
         ),
         source="per-channel mean and spread of the first layer's input in both phases",
+        prediction=Prediction("align-preparation", "prepared like the training inputs, the evaluation rows are answered clearly better", shown),
     ),
     Cause(
         "validation-leak", "data",
@@ -174,6 +178,7 @@ CAUSES = [
             "keep only what is known at prediction time",
         ),
         source="Kaufman et al. 2012 (leakage in data mining)",
+        prediction=Prediction("without-column", "without the column the model does better on new rows, or learns far less", shown),
     ),
     Cause(
         "repeated-augmentation", "data",

@@ -1,6 +1,7 @@
 """Causes in the graph: the path from the loss back to the parameters."""
 
 from whyloss.cause import Cause, Prediction
+from whyloss.causes.predictions import wrong_derivative
 
 CAUSES = [
     Cause(
@@ -90,6 +91,7 @@ CAUSES = [
             "leave the derivative to autograd where it can do it",
         ),
         source="PyTorch documentation, torch.autograd.gradcheck: finite differences in float64",
+        prediction=Prediction("custom-gradient", "with the derivative that autograd finds for its forward the loss falls lower", wrong_derivative),
     ),
     Cause(
         "checkpoint-cuts-gradient", "graph",

@@ -178,6 +178,7 @@ CAUSES = [
             "print the groups once before training",
         ),
         source="PyTorch documentation, Optimizer.load_state_dict restores param_groups",
+        prediction=Prediction("asked-rate", "at the rate that was asked for the loss falls further"),
     ),
     Cause(
         "gradients-clipped-away", "loop",

@@ -1,6 +1,7 @@
 """Causes where loss, output and target do not fit each other."""
 
 from whyloss.cause import Cause, Prediction
+from whyloss.causes.predictions import shown
 
 CAUSES = [
     Cause(
@@ -56,6 +57,7 @@ CAUSES = [
             "put a sigmoid in front",
         ),
         source="PyTorch documentation, BCELoss",
+        prediction=Prediction("logits-to-loss", "with the raw output given to a loss that takes it, the loss falls further"),
     ),
     Cause(
         "softmax-over-wrong-dimension", "loss",
@@ -108,6 +110,7 @@ CAUSES = [
             "numbers: `mse_loss`, `l1_loss` or `huber_loss`",
         ),
         source="Goodfellow et al. 2016, section 6.2.2: output units go with their loss",
+        prediction=Prediction("class-scores", "with one score per class far more samples are right, and the chosen class is closer", shown),
     ),
     Cause(
         "loss-broadcasts", "loss",
@@ -160,6 +163,7 @@ CAUSES = [
             "use the same reduction (mean or sum, over the same axes) in every term",
         ),
         source="Bowman et al. 2016 (KL annealing); Chen et al. 2018 (GradNorm)",
+        prediction=Prediction("balance-terms", "with gradients of one size the term that stood still falls", shown),
     ),
     Cause(
         "targets-out-of-reach", "loss",

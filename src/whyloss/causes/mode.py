@@ -1,6 +1,7 @@
 """Causes in normalisation and randomness."""
 
 from whyloss.cause import Cause, Prediction
+from whyloss.causes.predictions import shown
 
 CAUSES = [
     Cause(
@@ -15,7 +16,7 @@ CAUSES = [
             "drop the last, smaller batch",
         ),
         source="Ioffe and Szegedy 2015; Wu and He 2018 (group normalization), arXiv 1803.08494",
-        prediction=Prediction("larger-batch", "with more samples per batch the loss ends lower"),
+        prediction=Prediction("other-normalisation", "with each sample normalised by itself the loss ends lower"),
     ),
     Cause(
         "running-statistics-off", "mode",
@@ -29,6 +30,7 @@ CAUSES = [
             "put frozen layers in eval mode",
         ),
         source="PyTorch documentation, BatchNorm: definition of momentum",
+        prediction=Prediction("recalibrate-statistics", "with statistics estimated again the evaluation loss falls", shown),
     ),
     Cause(
         "dropout-too-strong", "mode",

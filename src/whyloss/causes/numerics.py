@@ -109,7 +109,7 @@ CAUSES = [
             "use bfloat16 or float32",
         ),
         source="Micikevicius et al. 2018, arXiv 1710.03740",
-        prediction=Prediction("guard-operation", "in float32 the gradient arrives and the loss falls", shown),
+        prediction=Prediction("single-precision", "in float32 the gradient arrives and the loss falls"),
     ),
     Cause(
         "update-below-precision", "numerics",
@@ -122,5 +122,6 @@ CAUSES = [
             "use an optimizer with float32 master weights or stochastic rounding",
         ),
         source="machine epsilon: 7.8e-3 (bfloat16), 9.8e-4 (float16); Micikevicius et al. 2018",
+        prediction=Prediction("single-precision", "with weights in float32 the same steps lower the loss"),
     ),
 ]

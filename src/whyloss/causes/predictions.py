@@ -3,9 +3,26 @@
 Experiments with two arms are read by `whyloss.cause.remedy_wins`, the default of every Prediction.
 """
 
+from whyloss.cause import remedy_wins, tail
 from whyloss.evidence import Evidence
 
 
 def shown(evidence: Evidence, run: str) -> bool:
     """True if the experiment recorded that the dependence (or independence) it looks for is there."""
     return bool(evidence.fact("shown", run=run, default=False))
+
+
+def halves(evidence: Evidence, run: str) -> bool:
+    """True if the changed arm wins and ends at less than half of where the unchanged one ends."""
+    control, changed = evidence.series("loss", run=f"{run}/control").array(), evidence.series("loss", run=f"{run}/changed").array()
+    return remedy_wins(evidence, run, share=0.5) and tail(changed) < 0.5 * tail(control)
+
+
+def wrong_derivative(evidence: Evidence, run: str) -> bool:
+    """True if a backward does not fit its forward, and autograd's derivative in its place does not end higher (with a surrogate it would)."""
+    if not evidence.fact("mismatch", run=run, default=False):
+        return False
+    if remedy_wins(evidence, run):
+        return True
+    control, changed = evidence.series("loss", run=f"{run}/control").array(), evidence.series("loss", run=f"{run}/changed").array()
+    return bool(evidence.fact("certain", run=run, default=False) and len(changed) and tail(changed) <= tail(control))

@@ -1,6 +1,7 @@
 """Causes in sequences: what a position sees, and what it is scored on."""
 
-from whyloss.cause import Cause
+from whyloss.cause import Cause, Prediction
+from whyloss.causes.predictions import shown
 
 CAUSES = [
     Cause(
@@ -14,6 +15,7 @@ CAUSES = [
             "check whether True means keep or block in the mask at hand",
         ),
         source="exact test: change tokens after t, outputs up to t must not change; Vaswani et al. 2017",
+        prediction=Prediction("future-dependence", "changing later tokens of a copied batch changes the outputs of earlier positions", shown),
     ),
     Cause(
         "targets-misshifted", "sequence",
@@ -26,6 +28,7 @@ CAUSES = [
             "give `labels = input_ids` to models that shift by themselves",
         ),
         source="Hugging Face Transformers documentation: labels are shifted inside causal models",
+        prediction=Prediction("target-shift", "each position is asked for a token other than the one after the last it sees", shown),
     ),
     Cause(
         "padding-in-loss", "sequence",
@@ -39,6 +42,7 @@ CAUSES = [
             "average over real tokens",
         ),
         source="PyTorch documentation, CrossEntropyLoss: ignore_index",
+        prediction=Prediction("padding-scored", "targets that the model knows as padding are scored", shown),
     ),
     Cause(
         "mask-blocks-row", "sequence",

@@ -1,7 +1,7 @@
 """Causes in the axes of tensors."""
 
 from whyloss.cause import Cause, Prediction
-from whyloss.causes.predictions import shown
+from whyloss.causes.predictions import halves, shown
 
 CAUSES = [
     Cause(
@@ -33,6 +33,7 @@ CAUSES = [
             "name the axes in a comment at each layer",
         ),
         source="PyTorch documentation of each layer: the shape section",
+        prediction=Prediction("swap-axes", "with the two axes exchanged in front of the layer the loss ends at less than half", halves),
     ),
     Cause(
         "silent-broadcast", "shape",

@@ -23,7 +23,7 @@ def finish(watch, settings: dict, session: Path) -> None:
                           experiments=settings.get("experiments", True), script=sys.argv[0] if sys.argv else None)
     finally:
         progress.clear()
-    rank = os.environ.get("RANK")
+    rank = os.environ.get("RANK") if watch.ranks.world < 2 else None  # of ranks that meet, only the first comes here
     name = "report.json" if rank in (None, "0") else f"report-rank{rank}.json"
     write(report, session / name)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from whyloss.cli.ranks import Meeting
 from whyloss.cli.settings import Configured, option
 from whyloss.cli.watching import PASSTHROUGH, check_command, check_reports, end, launch, message_of, say_why, tell
 
@@ -38,10 +39,12 @@ def command(ctx, report, strict, steps, budget, no_experiments, only, ignore, la
     check_causes(only + ignore)
     settings = {"steps": steps, "budget": budget, "experiments": not no_experiments, "only": list(only),
                 "ignore": list(ignore), "layers": layers}
-    with tempfile.TemporaryDirectory(prefix="whyloss-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="whyloss-", ignore_cleanup_errors=True) as folder, Meeting() as meeting:
         session = Path(folder)
         status = launch(command, settings, session)
-        result = read_report(session)
+        result = None if meeting.rank else read_report(session)
+    if result is None:
+        end(status)  # rank 0 reports for all
     if not quiet:
         show(result, layers)
         annotate(result)
@@ -75,12 +78,14 @@ def read_report(session: Path):
 def from_ledger(session: Path):
     """A report on what a process wrote down before it was killed, or None. Without experiments: the model is gone."""
     from whyloss.diagnosis.diagnose import diagnose
+    from whyloss.sources.gather import gather
     from whyloss.sources.ledger import fullest
 
     evidence = fullest(session)
     if evidence is None:
         return None
     try:
+        gather(Path(os.environ.get("WHYLOSS_RANKS") or session), evidence, seconds=1.0)
         report = diagnose(evidence, None)
     except Exception as error:
         tell(f"what was written down before the end cannot be judged: {say_why(error)}")

@@ -9,14 +9,16 @@ from dataclasses import replace
 
 from whyloss import __version__
 from whyloss.causes import CAUSES
+from whyloss.causes.predictions import shown
 from whyloss.check import Examination
 from whyloss.checks import ALL
+from whyloss.diagnosis.baselines import the_number
 from whyloss.diagnosis.examine import examine
 from whyloss.diagnosis.order import BY_NAME, STAGES
 from whyloss.diagnosis.principal import ordered, rank
-from whyloss.diagnosis.progress import assess, read_curves, symptoms
+from whyloss.diagnosis.progress import LEARNED, assess, read_curves, symptoms
 from whyloss.evidence import Evidence
-from whyloss.finding import Finding
+from whyloss.finding import Finding, Location
 from whyloss.report import Layer, PathStep, Report
 
 # A remedy of these kinds improves many healthy runs too; it is tried only where there is a symptom to explain.
@@ -24,6 +26,7 @@ NEEDS_SYMPTOM = {"rate", "capacity", "init", "activation"}
 
 
 WELL = 0.8   # of the way to the floor: a training that came so far needs no remedy
+SECOND = ("start", "learning-rate", "initialisation", "data", "shapes")  # where a second fault of its own is looked for
 MUCH = 0.3   # a remedy for a training that learned must end at less than this share of the unchanged run's loss
 
 
@@ -37,7 +40,8 @@ class Walk:
         self.examinations: list[Examination] = []
         self.path: list[PathStep] = []
         self.visited: set[str] = set()
-        self.interrupted = False
+        self.interrupted = self.on_top = False
+        self.principal: str | None = None
         progress = assess(evidence)
         if progress is not None:
             evidence.add("learned", progress)
@@ -56,6 +60,34 @@ class Walk:
                     stage = next((s.name for s in STAGES if s.name not in self.visited), "end")
         except KeyboardInterrupt:
             self.interrupted = True
+
+    def further(self) -> None:
+        """A second fault beside the sure one: facts of stages not walked; suspicions, tried on top of the first repair.
+
+        Only where the repair alone does not make the copy learn; what gradients, numbers and generalisation show is mostly
+        a consequence of the first fault and is not read again.
+        """
+        first = next(iter(ordered([f for f in self.findings if f.sure])), None)
+        if first is None or self.interrupted:
+            return
+        fact = self.evidence.fact("learned")
+        repaired = first.trial is not None and not self._is_rate(first) and fact is not None and self.laboratory is not None and \
+            _way(fact, first.trial.after) < LEARNED and self.laboratory.adopt(first.trial.experiment)
+        waiting = [f for f in self.findings if f.status == "suspected" and f.cause != first.cause]
+        for stage in (BY_NAME[name] for name in SECOND if name not in self.visited):
+            here = [examine(kind(), self.evidence) for kind in ALL if kind.stage == stage.name]
+            self.examinations += here
+            waiting += self._wanted(here)
+        known, self.on_top, self.principal = {f.cause for f in self.findings if f.sure}, True, first.cause
+        self.findings = [f for f in self.findings if f.status != "suspected"]
+        for finding in waiting:
+            exact = getattr(CAUSES[finding.cause].prediction, "holds", None) is shown
+            if finding.cause in known or finding.status == "note" or finding.status == "suspected" and not (repaired or exact):
+                continue
+            decided = self._decided(finding) if repaired or exact else finding
+            if decided is not None and decided.sure:
+                self.findings.append(decided)
+                known.add(decided.cause)
 
     def _sure(self) -> bool:
         return any(f.sure for f in self.findings)
@@ -82,6 +114,8 @@ class Walk:
             outcome, detail = "healthy", "the training learns: nothing to explain"
         if name == "record":
             outcome, detail = self._record_detail(outcome, detail)
+        if name == "ranks" and outcome == "unexamined":
+            detail = self._ranks_detail(detail)
         self.path.append(PathStep(name, outcome, detail))
         if sure and not self._rivals_ahead(sure[0]):
             return "end"
@@ -97,6 +131,10 @@ class Walk:
         if main is None:
             return "unexamined", "no loss was seen at a backward()"
         return ("finding" if self.symptoms else "healthy"), f"{main.label}: {main.detail}"
+
+    def _ranks_detail(self, detail: str) -> str:
+        heard = self.evidence.fact("ranks_heard")
+        return "one process" if heard is None else detail if heard["heard"] > 1 else f"{heard['heard']} of {heard['world']} ranks left evidence"
 
     def _memorise_detail(self) -> str:
         fact = self.evidence.fact("memorised")
@@ -133,7 +171,7 @@ class Walk:
         if not finding.remedies:
             finding = replace(finding, remedies=cause.remedies[:2])
         finding = replace(finding, explains=tuple(dict.fromkeys((*finding.explains, *self.symptoms))))
-        rivals = [f for f in self.findings if f.sure]
+        rivals = [f for f in self.findings if f.sure] if not self.on_top else []
         if finding.status == "suspected" and rivals and not all(self._is_rate(f) for f in rivals):
             return None if finding.cause in {f.cause for f in rivals} else finding
         unneeded = finding.status == "suspected" and cause.family in NEEDS_SYMPTOM and not self.symptoms
@@ -165,6 +203,10 @@ class Walk:
         """What the experiment found out: the rate that works, the module where samples first mix."""
         if finding.subject is None and outcome.get("first_module"):
             finding = replace(finding, subject=outcome["first_module"])
+        finding = replace(finding, subject=outcome.get("subject", finding.subject), measured=outcome.get("said", finding.measured))
+        file, _, line = (outcome.get("place") or "").rpartition(":")
+        if file and finding.asks.get("unseen"):  # only the experiment saw the place
+            finding = replace(finding, location=Location(file, int(line)))
         rate = outcome.get("rate")
         return replace(finding, remedies=(f"set the learning rate near {rate:g}", *finding.remedies[:1])) if rate else finding
 
@@ -179,8 +221,10 @@ def diagnose(evidence: Evidence, laboratory=None, *, ignore=(), only=(), experim
     began = time.monotonic()
     walk = Walk(evidence, laboratory, ignore=ignore, only=only, experiments=experiments)
     walk.run()
-    findings = settle_rivals(ordered(walk.findings))
+    walk.further()
+    findings = _principal_first(settle_rivals(ordered(walk.findings)), walk.principal)
     verdict, summary = _verdict(walk, findings)
+    summary += the_number(evidence) if verdict != "healthy" else ""
     spent = laboratory.spent if laboratory is not None else 0.0
     versions = {"whyloss": __version__, "python": sys.version.split()[0]}
     if "main" in evidence.runs and "torch" in evidence.runs["main"].settings:
@@ -188,6 +232,19 @@ def diagnose(evidence: Evidence, laboratory=None, *, ignore=(), only=(), experim
     return Report(verdict, tuple(findings), tuple(walk.curves), tuple(walk.examinations), tuple(walk.path), tuple(evidence.runs.values()),
                   layers(evidence), summary, _not_examined(walk), {"experiments_seconds": round(spent, 2)},
                   round(time.monotonic() - began, 2), versions, script)
+
+
+def _principal_first(findings: list[Finding], principal: str | None) -> list[Finding]:
+    """What was found on top of the first repair stands behind it, unless it is a fact of the loop, the loss or the data that comes earlier."""
+    first = next((f for f in findings if f.cause == principal and f.sure), None)
+    if first is None or findings[0].status == "proven" and CAUSES[findings[0].cause].family in ("loop", "graph", "loss", "data"):
+        return findings
+    return [first] + [f for f in findings if f is not first]
+
+
+def _way(fact: dict, loss: float) -> float:
+    """How far a loss has come from the best constant to the floor."""
+    return (fact["reference"] - loss) / max(fact["reference"] - fact["floor"], 1e-12) if loss == loss else 0.0
 
 
 def settle_rivals(findings: list[Finding]) -> list[Finding]:
@@ -228,7 +285,12 @@ def _verdict(walk: Walk, findings: list[Finding]) -> tuple[str, str]:
 
 def _not_examined(walk: Walk) -> tuple[str, ...]:
     # checks that need a symptom have nothing to explain in a training that learns: that is no gap
-    rows = [f"{e.check}: {e.reason}" for e in walk.examinations if e.outcome == "unexamined" and "'symptoms'" not in (e.reason or "")]
+    # and with one process there are no ranks to compare
+    silent = ("'symptoms'",) if walk.evidence.has("rank") else ("'symptoms'", "'ranks_")
+    rows = [f"{e.check}: {e.reason}" for e in walk.examinations if e.outcome == "unexamined" and not any(word in (e.reason or "") for word in silent)]
+    heard = walk.evidence.fact("ranks_heard", default={"absent": {}, "unfinished": {}})
+    rows += [f"rank {rank}: no evidence: {why}" for rank, why in heard["absent"].items()]
+    rows += [f"rank {rank}: only in part: {why}" for rank, why in heard["unfinished"].items()]
     rows += [f"stage {stage.name}: the walk ended before it" for stage in STAGES if stage.name not in walk.visited]
     if walk.laboratory is None:
         rows.append("experiments: switched off or not possible here")

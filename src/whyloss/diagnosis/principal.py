@@ -5,15 +5,17 @@ from whyloss.finding import Finding
 # Earlier explains later: a loop that never steps also leaves gradients uncleared and parameters unchanged.
 PRECEDENCE = [
     "backward-never-called", "step-never-called", "forward-outside-loop", "modules-not-registered", "stale-optimizer-parameters",
-    "update-does-not-land", "loss-on-wrong-tensor", "non-differentiable-operation", "graph-detached", "checkpoint-cuts-gradient",
-    "parameters-frozen", "parameters-not-in-optimizer", "gradients-discarded", "learning-rate-zero", "loss-sign-flipped",
+    "update-does-not-land", "checkpoint-cuts-gradient", "loss-term-without-gradient", "loss-on-wrong-tensor", "non-differentiable-operation", "graph-detached",
+    "parameters-frozen", "parameters-not-in-optimizer", "gradients-discarded", "setting-not-applied", "learning-rate-zero", "loss-sign-flipped",
     "clip-before-unscale", "gradients-clipped-away", "gradients-not-cleared", "scheduler-collapses-learning-rate", "scheduler-misordered",
+    "gradients-not-reduced", "ranks-diverge", "ranks-see-same-data", "batch-statistics-not-synchronised",
     "non-finite-inputs", "constant-inputs", "labels-corrupted", "softmax-over-one-element", "loss-broadcasts", "softmax-over-wrong-dimension",
     "nll-without-log-softmax", "sigmoid-before-bce-with-logits", "softmax-before-cross-entropy", "output-width-mismatch",
     "loss-does-not-fit-task", "targets-out-of-reach", "activation-on-logits", "bce-on-logits", "loss-reduction-scale",
-    "optimizer-epsilon", "half-precision-overflow", "log-of-zero", "division-by-zero", "root-at-zero", "exp-overflow", "non-finite-gradient",
+    "optimizer-epsilon", "half-precision-overflow", "half-precision-underflow", "update-below-precision", "log-of-zero", "division-by-zero", "root-at-zero", "exp-overflow", "non-finite-gradient",
     "zero-initialisation", "symmetric-initialisation", "initial-weights-too-large", "initial-weights-too-small", "dead-relus",
     "inputs-not-normalised", "saturated-activations", "vanishing-gradients", "exploding-gradients", "eval-mode-while-training",
+    "running-statistics-off", "batch-statistics-unreliable",
 ]
 _RANK = {cause: at for at, cause in enumerate(PRECEDENCE)}
 _STATUS = {"proven": 0, "confirmed": 0, "suspected": 1, "note": 2}

@@ -1,10 +1,12 @@
 """Did this training learn? How far the loss came from where it began towards the lowest known value. Pure, on the ledger."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from whyloss.curves import read_curve, read_pair
+from whyloss.diagnosis.baselines import explained
 from whyloss.evidence import Evidence
 from whyloss.report import Curve
 
@@ -50,12 +52,21 @@ def assess(evidence: Evidence, run: str = "main") -> dict | None:
     learned = share >= LEARNED and not broken
     noise = float(np.std(values[-rest:])) / math.sqrt(rest)
     learned = learned and (start - end > 2 * noise or end < 0.5 * reference)
+    learned = learned and not falls_without_bound(values)
     accuracy = evidence.series("accuracy", run=run)
     if accuracy and accuracy.array()[-3:].mean() > 0.9 and accuracy.array()[-3:].mean() - accuracy.array()[0] > 0.2:
         learned = not broken
     if _validation_says_so(evidence, run):
         learned = not broken
     return {"learned": bool(learned), "share": float(share), "start": start, "end": end, "reference": reference, "floor": floor}
+
+
+def falls_without_bound(values: np.ndarray) -> bool:
+    """Far below zero and falling no slower at the end than before: no loss with a floor does that, and its fall shows nothing."""
+    parts = [float(np.median(part)) for part in np.array_split(values, 5)] if len(values) >= 20 else []
+    if not parts or parts[-1] > -10 * max(1.0, abs(float(values[0]))):
+        return False
+    return parts[3] - parts[4] > 0.5 * (parts[0] - parts[2]) / 2
 
 
 def _target_variance(evidence: Evidence, run: str) -> float | None:
@@ -91,7 +102,7 @@ def read_curves(evidence: Evidence, run: str = "main") -> list[Curve]:
         if entropy is not None and reading.label in ("flat-from-start", "plateau-high") and \
                 abs(reading.last - entropy) < 0.04 * max(entropy, 1e-9):
             reading = _at_baseline(reading, entropy)
-        curves.append(_curve(main, "loss", reading))
+        curves.append(_curve(main, "loss", _with_the_number(reading, evidence, run)))
     for subject, series in evidence.by_subject("loss", run).items():
         several = [s for s in evidence.by_subject("loss", run).values() if len(s) >= 5]
         if subject != "run" and len(several) > 2 and len(series) >= 5:
@@ -102,8 +113,14 @@ def read_curves(evidence: Evidence, run: str = "main") -> list[Curve]:
     return curves
 
 
+def _with_the_number(reading, evidence: Evidence, run: str):
+    """A curve that stays at a value says which prediction gives that value."""
+    progress = evidence.fact("learned", run=run)
+    said = explained(reading.last, evidence, run) if not (progress and progress["learned"] and progress["share"] > 0.9) else ""
+    return replace(reading, detail=f"{said}; {reading.detail}" if reading.detail else said) if said else reading
+
+
 def _at_baseline(reading, entropy: float):
-    from dataclasses import replace
     return replace(reading, label="flat-at-baseline", also=(*reading.also, reading.label),
                    detail=f"{reading.last:.3f} is what the best constant prediction gives on these labels ({entropy:.3f}); {reading.detail}")
 

@@ -35,6 +35,8 @@ class Laboratory:
                 self.problem = program.check_faithful()
         self.small = sum(p.numel() for p in program.leaves.values()) < 2_000_000
         self.controls: dict = {}
+        self.base: Plan | None = None     # the repair of the principal cause, once another one is looked for
+        self.plans: dict[str, Plan] = {}  # the last changed plan of each experiment
         self.cache: dict = {}
         self.failures: dict[str, str] = {}
 
@@ -81,6 +83,9 @@ class Laboratory:
 
     def train(self, name: str, plan: Plan, *, steps: int = STEPS, seconds: float = ARM_SECONDS, arm=None) -> list[float]:
         """Train one arm. -> its main losses by iteration."""
+        plan = plan if self.base is None else plan.over(self.base)
+        if name != "control":
+            self.plans[name] = plan
         rehearsal = Rehearsal(self.program, plan, self.main, arm=arm)
         tick = (lambda done, total: self.progress(name, done, total)) if self.progress else None
         return rehearsal.train(steps, self.deadline(seconds), tick)
@@ -93,6 +98,14 @@ class Laboratory:
         if key not in self.controls:
             self.controls[key] = self.train("control", Plan(), steps=steps)
         return self.controls[key]
+
+    def adopt(self, experiment: str) -> bool:
+        """Go on with the repair of this experiment in every arm, so that a second fault shows. False if there is none to go on with."""
+        if self.base is not None or experiment not in self.plans or self.possible():
+            return False
+        self.base = self.plans[experiment]
+        self.controls, self.cache = {}, {}
+        return True
 
     # ------------------------------------------------------------------ outcomes
     def paired(self, experiment: str, change: str, control: list[float], changed: list[float], **facts) -> dict:

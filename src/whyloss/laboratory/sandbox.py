@@ -9,7 +9,7 @@ import math
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import torch
 
@@ -72,6 +72,28 @@ class Plan:
     windows: list[int] | None = None
     train_mode: bool | None = None
     freeze_schedule: bool = False
+
+    def over(self, base: "Plan") -> "Plan":
+        """This change on top of another one: what it leaves at the user's is as in `base`; hooks of both run, the base's first."""
+        plain = Plan()
+        merged = {f.name: getattr(base if getattr(self, f.name) == getattr(plain, f.name) else self, f.name) for f in fields(Plan)}
+        merged["settings"] = {**base.settings, **self.settings}
+        merged["loss_scale"] = base.loss_scale * self.loss_scale
+        if self.prepare and base.prepare:
+            merged["prepare"] = lambda arm: (base.prepare(arm), self.prepare(arm))
+        if self.around and base.around:
+            merged["around"] = lambda: _both(base.around, self.around)
+        if self.swap and base.swap:
+            merged["swap"] = lambda node, args, kwargs: self.swap(node, *base.swap(node, args, kwargs))
+        if self.change_constant and base.change_constant:
+            merged["change_constant"] = lambda key, tensor: self.change_constant(key, base.change_constant(key, tensor))
+        return Plan(**merged)
+
+
+@contextlib.contextmanager
+def _both(outer: Callable, inner: Callable):
+    with outer(), inner():
+        yield
 
 
 class Rehearsal:

@@ -25,16 +25,37 @@ def arm() -> None:
 def _torch_is_here(torch) -> None:
     if _state.get("watch") is not None or os.getpid() != _state["pid"]:
         return
+    try:
+        _watch()
+    except Exception as error:  # watching must never keep a script from starting
+        print(f"whyloss: not watching: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def _watch() -> None:
     from whyloss.sources.ledger import Ledger
     from whyloss.sources.watch import Watch
 
     watch = Watch(steps=_state["settings"].get("steps"))
     watch.ledger = Ledger(_state["session"])
+    watch.ranks.folder = Path(os.environ.get("WHYLOSS_RANKS") or _state["session"])
+    watch.ranks.on_group = _group_is_formed
     _state["watch"] = watch.start()
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=watch.fork)
     _note_exceptions(watch)
     atexit.register(_script_is_over)
+
+
+def _group_is_formed() -> None:
+    """A process group was formed: a forked child that joins one is no loader of data but a rank that trains."""
+    if os.getpid() == _state["pid"]:
+        return
+    from multiprocessing.util import Finalize
+
+    _state.pop("watch").patches.remove()
+    _state["pid"] = os.getpid()
+    _torch_is_here(sys.modules["torch"])
+    Finalize(None, _script_is_over, exitpriority=0)  # a forked child leaves without atexit
 
 
 def _note_exceptions(watch) -> None:
@@ -58,13 +79,17 @@ def _script_is_over() -> None:
     watch = _state.get("watch")
     if watch is None or os.getpid() != _state["pid"]:
         return
-    trained = watch.window_count or watch.step_count or watch.program.modules
+    trained = watch.window_count or watch.step_count or watch.program.modules or watch.evidence.has("gradient_free_loss")
     with contextlib.suppress(Exception):
         sys.stdout.flush()
     watch.stop()
     watch.ledger.close()
     if not trained:
         return
+    with contextlib.suppress(Exception):
+        watch.ranks.close()
+    if watch.ranks.rank:
+        return  # rank 0 reads every rank's file and reports
     try:
         _report(watch, _state["settings"])
     except Exception as error:  # a full disk, a fault of ours: the script's own end must stay what it is
@@ -74,12 +99,15 @@ def _script_is_over() -> None:
 
 def _report(watch, settings: dict) -> None:
     """Diagnose. Ctrl-C ends the experiments, not the report."""
+    from whyloss.sources.gather import gather
+
     room, name = settings.get("finish", "whyloss.cli.finish:finish").split(":")
     finish = getattr(importlib.import_module(room), name)
     with contextlib.suppress(ValueError, OSError):
         signal.signal(signal.SIGINT, signal.default_int_handler)
     with _silence():
         try:
+            gather(watch.ranks.folder, watch.evidence)
             finish(watch, settings, _state["session"])
         except KeyboardInterrupt:
             finish(watch, {**settings, "experiments": False}, _state["session"])

@@ -4,9 +4,11 @@ import math
 
 import torch
 
-from whyloss.sources.lossfunctions import LOSSES
+from whyloss.sources.holdout import Holdout
+from whyloss.sources.lossfunctions import LOSSES, read_call
 from whyloss.sources.structure import tensors_in
 
+_DECIDES = {"argmax", "max", "topk", "gt", "ge", "__gt__", "__ge__", "round", "linear", "squeeze_"}
 BATCHES = 64   # looked at in one phase
 ROWS = 4000    # row fingerprints kept
 
@@ -19,6 +21,7 @@ class Evaluation:
         self.phases = 0
         self.training_rows: dict[bytes, int] = {}
         self.training_inputs = None
+        self.holdout = Holdout()
         self._fresh()
 
     def _fresh(self) -> None:
@@ -38,6 +41,8 @@ class Evaluation:
         self.batches += 1
         if self.batches > BATCHES:
             return
+        if self.watch.window_count:
+            self.holdout.begins(module, args, kwargs, self._known)
         for tensor in tensors_in((args, kwargs)):
             if tensor.is_floating_point() and tensor.dim() >= 2:
                 self.inputs.append(tensor.detach()[:256].float().clone())
@@ -58,6 +63,8 @@ class Evaluation:
             return
         if step.name in LOSSES and isinstance(step.result, torch.Tensor) and step.result.numel() == 1:
             self.losses.append((step.place or "?", float(step.result.detach())))
+            call = read_call(step.name, step.args, step.kwargs)
+            self.holdout.compared(call.target if call is not None else None)
         elif step.name in ("eq", "__eq__", "ne", "__ne__") and isinstance(step.result, torch.Tensor):
             share = float(step.result.float().mean())
             count = step.result.numel()
@@ -65,6 +72,7 @@ class Evaluation:
                 self.right += (share if step.name.strip("_") == "eq" else 1 - share) * count
                 self.total += count
                 self.labels.append(next((t.detach() for t in tensors_in(step.args) if not t.is_floating_point()), None))
+                self.holdout.compared(_given(window, step))
 
     def phase_over(self) -> None:
         if not self.batches:
@@ -77,6 +85,8 @@ class Evaluation:
                 watch.observe("val_accuracy", self.right / self.total)
             watch.observe("evaluated_in_train_mode", sorted(self.modes), self.place or "evaluation")
             self._inputs()
+        self.holdout.over()
+        watch.program.holdout = self.holdout.kept
         self.phases += 1
         self._fresh()
 
@@ -90,10 +100,14 @@ class Evaluation:
             fact = {"partly_known_rows": sum(size for size, _ in partly), "partly_known": sum(hits for _, hits in partly),
                     "known_distinct": len(set(self.rows) & self.training_rows.keys()),
                     "rows": len(self.rows), "in_training": known, "distinct_training": len(self.training_rows),
+                    "repeated_training": sum(count > 1 for count in self.training_rows.values()),
                     "mean": float(rows.mean()), "std": float(rows.std()) if rows.numel() > 1 else 0.0}
             if self.training_inputs is not None and self.training_inputs.shape[1] == rows.shape[1] and len(rows) > 8:
                 fact.update(compare_inputs(self.training_inputs, rows))
             watch.observe("evaluation_inputs", fact, self.place or "evaluation")
+
+    def _known(self, tensor: torch.Tensor) -> list[bool]:
+        return [row in self.training_rows for row in fingerprints(tensor)]
 
     def training_batch(self, tensor: torch.Tensor) -> None:
         """Fingerprints and a sample of the training inputs, from captured steps."""
@@ -106,6 +120,21 @@ class Evaluation:
                 self.training_inputs = flat[:256].clone()
             elif self.training_inputs.shape[1] == flat.shape[1] and len(self.training_inputs) < 1024:
                 self.training_inputs = torch.cat([self.training_inputs, flat[:128]])
+
+
+def _given(window, step):
+    """The side of a comparison that does not come out of the model: labels, as they were loaded or after a cast."""
+    sides = list(tensors_in(step.args))
+    for side in reversed(sides):
+        at = window.index.get(id(side), -1)
+        for _ in range(6):
+            maker = window.meta[at].maker if at >= 0 else -1
+            if maker < 0 or not window.trace[maker].inputs or window.trace[maker].name in _DECIDES:
+                break
+            at = window.trace[maker].inputs[0]
+        if maker < 0:
+            return side
+    return None
 
 
 def fingerprints(tensor: torch.Tensor) -> list[bytes]:

@@ -2,8 +2,8 @@
 
 import torch
 
-from whyloss.sources import meters, names
-from whyloss.sources.stepfacts import of_step  # noqa: F401  (the other half of this room's facts)
+from whyloss.sources import meters, names, sequences, stepfacts
+from whyloss.sources.shards import local as own_part
 from whyloss.sources.structure import tensors_in  # noqa: F401
 
 RECENT = 8  # backward passes after which a model that is not used any more counts as replaced
@@ -92,6 +92,9 @@ def group_name(watch, optimizer, group: int) -> str:
 def at_the_end(watch) -> None:
     evidence = watch.evidence
     _main_loss(watch)
+    sequences.at_the_end(watch)
+    watch.scoring.over()
+    watch.settings.over()
     calls: dict[str, dict] = {}
     for (kind, where), count in watch.counts.items():
         calls.setdefault(kind, {})[where or "?"] = count
@@ -106,12 +109,15 @@ def at_the_end(watch) -> None:
     _parameters(watch)
     for name in watch.layers.order:
         watch.observe("layer", {"kind": watch.layers.kinds[name], "in": watch.layers.shapes[name][0],
-                                "out": watch.layers.shapes[name][1]}, name)
+                                "out": watch.layers.shapes[name][1],
+                                "batch_first": getattr(watch.layers.seen_modules.get(name), "batch_first", None)}, name)
     for name, where in watch.layers.places.items():
         watch.observe("activation_place", where, name)
     _unused_modules(watch)
+    watch.normalisation.at_the_end()
     if watch.first_non_finite is not None:
         watch.observe("first_non_finite", watch.first_non_finite, step=watch.first_non_finite.get("step", 0))
+    watch.ranks.at_the_end()
     if watch.errors:
         watch.observe("watch_errors", list(watch.errors))
     evidence.runs["main"].settings.update({"torch": torch.__version__})
@@ -130,7 +136,7 @@ def _main_loss(watch) -> None:
 
 def _optimizer_fact(watch, optimizer) -> dict:
     held = [p for group in optimizer.param_groups for p in group["params"]]
-    live = {id(p) for top in getattr(watch, "live_tops", {}).values() for p in top.parameters()}
+    live = {id(watch.shards.parameter(p)) for top in getattr(watch, "live_tops", {}).values() for p in top.parameters()}
     last = watch.gradients.last_reached
     reached = {key for key, window in last.items() if window >= watch.window_count - 1 - RECENT}
     foreign = [p for p in held if id(p) not in live and id(p) not in reached]
@@ -147,7 +153,7 @@ def _optimizer_fact(watch, optimizer) -> dict:
 
 def _parameters(watch) -> None:
     held = {id(p) for o in watch.optimizers.values() for g in o.param_groups for p in g["params"]}
-    live = {id(p): p for top in getattr(watch, "live_tops", {}).values() for p in top.parameters()}
+    live = {id(p): p for top in getattr(watch, "live_tops", {}).values() for p in map(watch.shards.parameter, top.parameters())}
     everything = {**live, **watch.gradients.parameters}
     module_kind = {}
     for top in getattr(watch, "live_tops", {}).values():
@@ -163,9 +169,9 @@ def _parameters(watch) -> None:
                "reached": key in watch.ever_reached, "kind": module_kind.get(key, "tensor"), "shape": list(parameter.shape),
                "dtype": str(parameter.dtype).replace("torch.", ""), "unregistered": key in hidden}
         if start is not None and start.shape == parameter.shape:
-            now = parameter.detach()
-            row["changed"] = not torch.equal(now, start.detach().to(now.dtype)) if bool(torch.isfinite(now).all()) else True
-            row["initial"] = initial_state(start.detach())
+            now, start = own_part(parameter.detach()), own_part(start.detach())
+            row["changed"] = not torch.equal(now, start.to(now.dtype)) if bool(torch.isfinite(now).all()) else True
+            row["initial"] = initial_state(start)
             row["final_norm"] = meters.norm(now)
             if now.dim() >= 2 and now.is_floating_point():
                 row["final_row_spread"] = row_spread(now.float())

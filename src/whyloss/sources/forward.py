@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from whyloss.sources import facts, place
+from whyloss.sources import facts, functions, place
 from whyloss.sources.program import TAPES, Event
 from whyloss.sources.recorder import needed_for, references
 from whyloss.sources.tape import Slot, Tape
@@ -40,10 +40,14 @@ class Forward:
             evaluation = not torch.is_grad_enabled()
             if not evaluation:
                 self._fed_without_gradient(args, kwargs, where)
+            self.watch.scoring.call_begins(bare, args, kwargs, evaluation, where)
+            self.watch.shards.look_at(bare, self.watch.program.names)
+            self.watch.ranks.enters(module, args, kwargs, where)
             window = self._window_for(evaluation, bare)
             if window is not None:
                 self.watch.root_names.setdefault(id(bare), {id(m): n for n, m in bare.named_modules()})
                 if not evaluation or not window.evaluation:
+                    self.watch.ranks.before_copy(bare)
                     self.watch.program.know_module(bare)
                 if window.evaluation:
                     self.watch.evaluation.batch_begins(window, bare, args, kwargs)
@@ -56,8 +60,12 @@ class Forward:
             result = original(module, *args, **kwargs)
         finally:
             recorder.depth, recorder.path = 0, []
+            self.watch.ranks.leaves()
             if compiled and recorder.window is not None and self.watch.awake:
                 recorder.install()
+        if self.watch.awake:
+            with self.watch._guard():
+                self.watch.scoring.call_over(result)
         if window is not None and self.watch.awake:
             with self.watch._guard():
                 if compiled:
@@ -75,6 +83,9 @@ class Forward:
         name = self.watch.root_names.get(id(root), {}).get(id(module))
         if name is None:
             name = f"{recorder.path[-1][0]}<{type(module).__name__}>"
+        if self.watch.ranks.world > 1 and self.watch.awake:
+            with self.watch._guard():
+                self.watch.ranks.inner(name, module, args, kwargs)
         recorder.path.append((name, module))
         try:
             result = original(module, *args, **kwargs)
@@ -158,12 +169,18 @@ class Forward:
         recorder, window = self.recorder, self.recorder.window
         if window is None or recorder.paused or recorder.depth and not window.traced:
             return original(cls, *args, **kwargs)
+        if cls.__module__.startswith("torch.distributed"):
+            reason = f"{cls.__name__} needs every rank: one alone cannot run the step again"
+            window.drop(reason)
+            self.watch.program.problem = self.watch.program.problem or (reason if recorder.depth else None)
+            return original(cls, *args, **kwargs)
         with self.watch.quiet():
             stored = None
             if not recorder.depth and window.taped:
                 stored = recorder.root_call(window, None, 0, args, kwargs)
             inputs = [window.seen(t) for t in facts.tensors_in((args, kwargs))] if window.traced else []
             result = original(cls, *args, **kwargs)
+            functions.seen(self.watch, window, cls, args, result, place.here(3))
             if stored is not None and window.taped:
                 recorder._tape(window, cls.apply, cls.__name__, stored, result, place.here(3))
             if window.traced:

@@ -6,8 +6,11 @@ import weakref
 import torch
 
 from whyloss.sources import facts, meters, nonfinite
+from whyloss.sources.leftovers import Leftovers
+from whyloss.sources.shards import local, readable
 
 WALK_LIMIT = 200_000  # graph nodes
+HALF = (torch.float16, torch.bfloat16)
 
 
 class Gradients:
@@ -15,6 +18,7 @@ class Gradients:
 
     def __init__(self, watch):
         self.watch = watch
+        self.leftovers = Leftovers(watch)
         self.parameters: dict[int, torch.Tensor] = {}   # every trainable tensor seen
         self.reached: list[torch.Tensor] = []
         self.last_reached: dict[int, int] = {}   # window of the last backward that reached it
@@ -24,6 +28,7 @@ class Gradients:
         self.discarded: dict[int, str | None] = {}   # unused gradient was cleared: where
         self.snapshot: dict[int, torch.Tensor] = {}
         self.snapshot_window = 0
+        self.moving: dict[int, torch.Tensor] = {}   # half-precision entries whose gradient was not 0
         self.clipped = self.unscaled = False
         self.scaler = None
         self.norm_after_backward = 0.0
@@ -40,7 +45,8 @@ class Gradients:
         window = watch.recorder.window
         traced = window is None or window.traced or watch.window_count < 8
         if traced or not self.reached:
-            self.reached, size = leaves_of(loss)
+            leaves, size = leaves_of(loss)
+            self.reached = [p for p in map(watch.shards.parameter, leaves) if readable(p)]
             if traced:
                 watch.observe("graph_size", size, where or "backward")
         for leaf in self.reached:
@@ -49,6 +55,7 @@ class Gradients:
         self.last_reached.update(dict.fromkeys(map(id, self.reached), watch.window_count))
         self._measure_updates()
         self._taint()
+        self.leftovers.before_backward(self.reached)
         self._live_graphs(loss)
         return self.reached
 
@@ -81,6 +88,7 @@ class Gradients:
         watch = self.watch
         for leaf in self.reached:
             self.fresh.add(id(leaf))
+        self.leftovers.after_backward(self.reached, watch.window_count)
         self.clipped = self.unscaled = False
         self.discarded = {key: at for key, at in self.discarded.items() if key not in self.fresh}
         self.norm_after_backward = self._total(self.reached)
@@ -90,12 +98,14 @@ class Gradients:
             watch.first_non_finite = nonfinite.found_in_backward(watch, watch.last_tape, self.reached, where)
         if window is not None and window.traced:
             self._states()
-            self.snapshot = {key: p.detach().clone() for key, p in self.parameters.items() if p.numel()}
+            self.snapshot = {key: local(p.detach()).clone() for key, p in self.parameters.items() if p.numel()}
+            self.moving = {key: p.grad != 0 for key, p in self.parameters.items()
+                           if p.dtype in HALF and isinstance(p.grad, torch.Tensor) and not p.grad.is_sparse and p.grad.shape == p.shape}
             self.snapshot_window = watch.window_count
             self.backward_clock = watch.clock
 
     def _total(self, leaves) -> float:
-        grads = [leaf.grad.coalesce().values() if leaf.grad.is_sparse else leaf.grad for leaf in leaves if leaf.grad is not None]
+        grads = [leaf.grad.coalesce().values() if leaf.grad.is_sparse else local(leaf.grad) for leaf in leaves if leaf.grad is not None]
         if not grads:
             return 0.0
         total = float(torch.linalg.vector_norm(torch.stack([n.float() for n in torch._foreach_norm(grads)])))
@@ -118,12 +128,15 @@ class Gradients:
         steps = max(1, watch.window_count - self.snapshot_window)
         with torch.no_grad():
             for key, before in self.snapshot.items():
-                now = self.parameters[key].detach()
+                now = local(self.parameters[key].detach())
                 if now.shape != before.shape or steps != 1:
                     continue
                 change, size = meters.norm(now.float() - before.float()), meters.norm(before)
                 name = watch.name(self.parameters[key])
                 watch.observe("update_norm", change, name, self.backward_clock)
+                wanted = self.moving.get(key)
+                if wanted is not None and bool(wanted.any()):
+                    watch.observe("unchanged_share", float((now == before)[wanted].float().mean()), name, self.backward_clock)
                 if size > 0:
                     watch.observe("update_ratio", change / size, name, self.backward_clock)
         self.snapshot = {}
@@ -165,6 +178,7 @@ class Gradients:
             "discarded": sum(id(p) in self.discarded for p in held),
             "clipped": self.clipped, "unscaled": self.unscaled, "scale": self.scale_now(),
         }
+        self.leftovers.before_step(optimizer, held, row)
         watch.observe("step", row, facts.optimizer_name(watch, optimizer))
 
     def _total_at_backward(self, held) -> float:
@@ -183,12 +197,13 @@ class Gradients:
                     self.consumed[key] = parameter.grad
         if watch.first_non_finite is None:
             held = [p for group in optimizer.param_groups for p in group["params"]]
-            bad = next((p for p in held if not math.isfinite(float(p.detach().sum()))
-                        and not bool(torch.isfinite(p.detach()).all())), None)
+            bad = next((p for p in held if not math.isfinite(float(local(p.detach()).sum()))
+                        and not bool(torch.isfinite(local(p.detach())).all())), None)
             if bad is not None:
                 watch.first_non_finite = nonfinite.found_in_update(watch, optimizer, bad, where)
 
     def cleared(self, parameters, where) -> None:
+        self.leftovers.cleared(parameters)
         for parameter in parameters:
             key = id(parameter)
             self.tainted.discard(key)

@@ -7,6 +7,7 @@ from whyloss.sources.structure import tensors_in
 
 _RELUS = {"relu", "relu_", "relu6"}
 _SQUASHERS = {"sigmoid": "sigmoid", "sigmoid_": "sigmoid", "tanh": "tanh", "tanh_": "tanh", "hardtanh": "tanh"}
+_DROPOUTS = {"dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"}
 _LAYERS = {"linear", "conv1d", "conv2d", "conv3d", "bilinear", "matmul", "__matmul__", "addmm"}
 _UNION = 12  # batches over which a unit must never be active to count as dead
 
@@ -55,6 +56,9 @@ class Layers:
 
     def operation(self, window, step) -> None:
         """ReLU, sigmoid and tanh are looked at as operations, so functional calls count like modules."""
+        if step.name in _DROPOUTS:
+            self._dropout(step)
+            return
         kind = "relu" if step.name in _RELUS or step.name == "clamp_min" else _SQUASHERS.get(step.name)
         if kind is None or not step.outputs:
             return
@@ -81,6 +85,13 @@ class Layers:
         signal = meters.activation(output).get("signal")
         if signal is not None:
             self.watch.observe("signal", signal, name)
+
+    def _dropout(self, step) -> None:
+        """A functional call counts like a module; what it drops is what it was called with."""
+        p = step.kwargs.get("p", step.args[1] if len(step.args) > 1 else 0.5)
+        active = step.kwargs.get("training", step.args[2] if len(step.args) > 2 else True)
+        if active and isinstance(p, (int, float)) and p > 0:
+            self.watch.observe("dropout", {"p": float(p), "place": step.place}, step.module or step.place or "?")
 
     def _layer(self, window, step) -> str | None:
         """The linear or convolutional layer whose units these are: where their weights and biases live."""

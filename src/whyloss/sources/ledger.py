@@ -27,8 +27,8 @@ CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT);
 class Ledger:
     """Writes one process's evidence. `problem` says why it was given up, if it was."""
 
-    def __init__(self, folder: Path):
-        self.file = Path(folder) / f"ledger-{os.getpid()}.db"
+    def __init__(self, folder: Path, name: str | None = None):
+        self.file = Path(folder) / (name or f"ledger-{os.getpid()}.db")
         self.base: sqlite3.Connection | None = None
         self.written: dict[tuple[str, str, str], int] = {}
         self.next = 0.0
@@ -97,7 +97,8 @@ def fullest(folder: Path) -> Evidence | None:
             found.append(read(file))
         except (sqlite3.Error, ValueError):
             continue  # killed in its first write
-    return max((e for e in found if len(e)), key=len, default=None)
+    # of several ranks the first speaks
+    return max((e for e in found if len(e)), key=lambda e: (-e.fact("rank", default={"rank": 0})["rank"], len(e)), default=None)
 
 
 def _row(observation) -> tuple:

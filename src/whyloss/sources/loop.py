@@ -9,7 +9,7 @@ import threading
 
 import torch
 
-from whyloss.sources import place
+from whyloss.sources import collectives, place, settings
 
 
 class Patches:
@@ -45,6 +45,9 @@ class Patches:
         self._schedulers()
         self._scaler()
         self._compile()
+        settings.patch(self.watch, self._replace, self.heard)
+        self.watch.checkpoints.install(self._replace, self.heard)
+        collectives.install(self)
 
     def _modules(self) -> None:
         watch, heard = self.watch, self.heard

@@ -4,6 +4,8 @@ import math
 
 import torch
 
+from whyloss.sources.shards import local
+
 
 def norm(tensor: torch.Tensor) -> float:
     """L2 norm. An underflow to 0 is told apart from a true zero by the largest entry."""
@@ -16,7 +18,7 @@ def norm(tensor: torch.Tensor) -> float:
 
 
 def dense(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.coalesce().values() if tensor.is_sparse else tensor.detach()
+    return tensor.coalesce().values() if tensor.is_sparse else local(tensor.detach())
 
 
 def grad_state(grad: torch.Tensor | None) -> str:

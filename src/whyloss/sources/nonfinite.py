@@ -12,6 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from whyloss.sources import meters, place
+from whyloss.sources.shards import local
 from whyloss.sources.structure import tensors_in
 from whyloss.sources.tape import Bindings
 
@@ -28,6 +29,9 @@ def found_in_forward(watch, tape, value: float, where) -> dict:
     """The loss itself is not finite, before backward; the weights are still those of the forward pass."""
     fact = _fact(watch, "forward", where, value)
     fact.update(_search(watch, tape, backward=False))
+    window = watch.recorder.window
+    if fact["kind"] == "input" and window is not None and window.traced:
+        fact.update(_made_from_constants(window))
     return fact
 
 
@@ -80,10 +84,43 @@ def current_bindings(watch) -> Bindings:
     return Bindings(modules, leaves)
 
 
+def _made_from_constants(window) -> dict:
+    """What the batch alone went through (a logarithm of the targets) is a constant on the tape; the trace knows its maker."""
+    for step in window.trace:
+        made = [window.meta[at].tensor for at in step.outputs]
+        given = [window.meta[at].tensor for at in step.inputs if at not in step.outputs]
+        bad = [t for t in made if t.is_floating_point() and not bool(torch.isfinite(t.detach()).all())]
+        if not bad or not given or step.name in _LITERALS or any(not bool(torch.isfinite(t.detach().float()).all()) for t in given):
+            continue
+        values = given[0].detach().float()
+        return {"kind": next((k for k, ops in KINDS.items() if step.name.strip("_") in ops), "overflow"), "root": "operation",
+                "operation": step.name, "place": step.place, "module": step.module, "input_min": float(values.min()),
+                "input_max": float(values.max()), "input_zeros": int((values == 0).sum()), "entries": values.numel(),
+                "dtype": str(bad[0].dtype).replace("torch.", "")}
+    return {}
+
+
+REPLAYED = 8   # earlier batches tried where the failing step itself was not recorded
+
+
 def _search(watch, tape, *, backward: bool) -> dict:
-    if tape is None or not tape.whole or watch.program.problem:
-        return {"reason": (tape.reason if tape else None) or watch.program.problem or "the step was not recorded"}
-    state = torch.get_rng_state()
+    if tape is not None and tape.whole and not watch.program.problem:
+        return _replayed(watch, tape, backward=backward)
+    reason = (tape.reason if tape else None) or watch.program.problem or "the step was not recorded"
+    if watch.program.problem:
+        return {"reason": reason}
+    kept = list(watch.program.whole_tapes().values())
+    for earlier in kept[::-1][:REPLAYED]:  # the weights are those of the failing step: often another batch fails with them too
+        found = _replayed(watch, earlier, backward=backward)
+        if found.get("root") == "operation":
+            return {**found, "reason": f"{reason}; found with an earlier batch and the weights of this step"}
+    watch.program.failing = None
+    return {"reason": reason}
+
+
+def _replayed(watch, tape, *, backward: bool) -> dict:
+    state, inside = torch.get_rng_state(), watch.inside_backward
+    watch.inside_backward = True  # the replay's own backward is not the loop's
     try:
         bindings = current_bindings(watch)
         modules, leaves = copy.deepcopy((bindings.modules, bindings.leaves), {})
@@ -93,6 +130,7 @@ def _search(watch, tape, *, backward: bool) -> dict:
     except Exception as error:
         return {"reason": f"replaying the step raised {type(error).__name__}: {error}"}
     finally:
+        watch.inside_backward = inside
         torch.set_rng_state(state)
 
 
@@ -106,7 +144,7 @@ def find(tape, bindings: Bindings, *, backward: bool) -> dict:
             finder.phase = "backward"
             loss.sum().backward()
     sinks = [loss.detach()] if forward_bad else [leaf.grad for leaf in bindings.leaves.values()
-                                                 if leaf.grad is not None and not bool(torch.isfinite(leaf.grad).all())]
+                                                 if leaf.grad is not None and not bool(torch.isfinite(local(leaf.grad)).all())]
     if forward_bad:
         sinks = [loss]
     return finder.explain(sinks)

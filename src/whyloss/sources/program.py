@@ -59,6 +59,7 @@ class Program:
         self.events: list[Event] = []
         self.problem: str | None = None
         self.failing: tuple | None = None  # the step that made the first non-finite value: (tape, modules, leaves)
+        self.holdout: list = []            # pairs of the last evaluation, see holdout.py
 
     # ------------------------------------------------------------------ capture
     def know_module(self, module: torch.nn.Module) -> None:

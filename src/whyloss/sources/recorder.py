@@ -44,6 +44,8 @@ class Recorder(TorchFunctionMode):
         self.on_update = None   # hears of a node that changes a parameter by hand
         self.is_target = None   # whether no optimizer trains a module
         self.on_idle = None  # hears of every torch function between two windows
+        self.on_result = None  # hears of every torch function outside modules, with its result
+        self.on_inner = None   # hears of every traced torch function inside modules
 
     # ------------------------------------------------------------------ on and off
     def install(self) -> None:
@@ -75,6 +77,8 @@ class Recorder(TorchFunctionMode):
         if window is None or self.paused or torch._C._current_graph_task_id() != -1:
             if window is None and not self.paused and self.on_idle is not None:
                 self.on_idle(func, args)
+                if self.on_result is not None:
+                    return self._between(func, args, kwargs)
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "") or ""
         if name == "__get__":
@@ -83,7 +87,10 @@ class Recorder(TorchFunctionMode):
             name = f"set_{func.__self__.__name__}"
         outer = self.depth == 0
         if name in _SILENT or name in _SWITCHES and not (outer and window.taped and self._made_here(window, args)):
-            return func(*args, **kwargs)
+            result = func(*args, **kwargs)
+            if outer and name == "type" and self.on_result is not None:
+                self.on_result(name, args, kwargs, result)
+            return result
         if window.sparse and not (torch.is_grad_enabled() and any(t.requires_grad for t in tensors_in((args, kwargs)))):
             return func(*args, **kwargs)
         if not outer and not window.traced:
@@ -104,6 +111,18 @@ class Recorder(TorchFunctionMode):
                 self._trace(window, name, where, inputs, before, args, kwargs, result)
         except Exception as error:
             window.drop(f"{type(error).__name__} while recording {name}: {error}")
+        if outer and self.on_result is not None:
+            self.on_result(name, args, kwargs, result)
+        return result
+
+    def _between(self, func, args, kwargs):
+        """A torch function between two windows: run, and heard with its result."""
+        result = func(*args, **kwargs)
+        name = getattr(func, "__name__", "") or ""
+        if name == "__get__":
+            name = func.__self__.__name__
+        if torch._C._current_graph_task_id() == -1 and (name not in _SILENT or name == "type"):
+            self.on_result(name, args, kwargs, result)
         return result
 
     def _tape(self, window: Window, func, name: str, tape_args, result, where) -> None:
@@ -174,6 +193,8 @@ class Recorder(TorchFunctionMode):
             step.outputs = [window.note_tensor(t, at) for t in tensors_in(result)]
         if self.on_operation is not None:
             self.on_operation(window, step)
+        if self.path and self.on_inner is not None:
+            self.on_inner(name, step.module, args, kwargs, where)
 
     # ------------------------------------------------------------------ root module calls
     def root_call(self, window: Window, module, key: int, args, kwargs):

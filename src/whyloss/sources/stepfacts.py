@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from whyloss.sources import meters
+from whyloss.sources import confusion, lossterms, meters
 from whyloss.sources.lossfunctions import CLASS_LOSSES, LossCall, read_call
 
 VIEWS = {"view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "t", "T", "contiguous", "float",
@@ -33,7 +33,11 @@ def of_step(watch, window, loss, reached, where) -> None:
     _normaliser(watch, window, ancestors)
     _stacked(watch, window, ancestors)
     _roots(watch, window, ancestors, ids, loss)
+    lossterms.of_step(watch, window, loss, ancestors)
     _inputs(watch, window)
+    if watch.window_count < 3:
+        half = sum(window.meta[o].dtype == torch.float16 for step in window.trace for o in step.outputs)
+        watch.observe("half_operations", half)
 
 
 def _ancestors(window, loss) -> set[int]:
@@ -129,8 +133,10 @@ def _loss_call(watch, window, step, call: LossCall, counts: bool) -> None:
            "value": float(step.result.detach().float().mean()) if isinstance(step.result, torch.Tensor) else None,
            "min": float(prediction.min()), "max": float(prediction.max()), "std": float(prediction.std()) if prediction.numel() > 1 else 0.0}
     if made_by is not None and made.rstrip("_") in ("softmax", "log_softmax"):
-        row["producer_dim"] = made_by.kwargs.get("dim", made_by.args[1] if len(made_by.args) > 1 else None)
         row["producer_shape"] = list(window.meta[made_by.inputs[0]].shape)
+        row["producer_dim"] = normalised_axis(made_by, row["producer_shape"])
+    if made_by is not None and made_by.inputs and made.rstrip("_") in ("clamp", "clip", "clamp_min", "hardtanh"):
+        row["cut_from"] = producer(window, made_by.inputs[0])[0].rstrip("_")
     if prediction.dim() >= 2 and prediction.shape[0] > 1:
         total = float(prediction.var()) + 1e-30
         row["between_samples"] = float(prediction.var(0).mean()) / total
@@ -140,10 +146,22 @@ def _loss_call(watch, window, step, call: LossCall, counts: bool) -> None:
     elif prediction.dim() == 1 and prediction.numel() > 1:
         row["between_samples"] = float(prediction.var())
     row.update(_target(call, prediction))
+    row.update(reach(row["producer"], call.target, prediction))
     watch.observe("loss_call", row, step.place or "?")
     for quantity in ("label_entropy", "chance", "accuracy"):
         if counts and quantity in row:
             watch.observe(quantity, row[quantity])
+
+
+_RANGES = {"sigmoid": (0.0, 1.0), "softmax": (0.0, 1.0), "tanh": (-1.0, 1.0), "hardtanh": (-1.0, 1.0), "relu": (0.0, math.inf), "relu6": (0.0, 6.0)}
+
+
+def reach(made: str, target, prediction: torch.Tensor) -> dict:
+    """Mean squared error that is left when every output is as close to its target as the last activation allows."""
+    if made not in _RANGES or target is None or target.shape != prediction.shape:
+        return {}
+    wanted = target.detach().float()
+    return {"reach_floor": float((wanted - wanted.clamp(*_RANGES[made])).pow(2).mean())}
 
 
 def _target(call: LossCall, prediction: torch.Tensor) -> dict:
@@ -165,6 +183,7 @@ def _target(call: LossCall, prediction: torch.Tensor) -> dict:
         guess = prediction.argmax(1)
         if guess.shape == target.shape:
             row["accuracy"] = float((guess == target).float().mean())
+            row["confusion"] = confusion.table(prediction, target)
     elif call.name.startswith("binary_cross_entropy"):
         share = min(max(float(target.float().mean()), 0.0), 1.0)
         row["label_entropy"] = -sum(p * math.log(p) for p in (share, 1 - share) if 0 < p < 1)
@@ -172,6 +191,7 @@ def _target(call: LossCall, prediction: torch.Tensor) -> dict:
         if target.shape == prediction.shape:
             edge = 0.5 if call.name == "binary_cross_entropy" else 0.0
             row["accuracy"] = float(((prediction > edge) == (target > 0.5)).float().mean())
+            row["confusion"] = confusion.table(prediction, target, edge=edge)
     return row
 
 
@@ -186,16 +206,19 @@ def _stacked(watch, window, ancestors) -> None:
             watch.observe("linear_after", {"kind": kind, "before": module}, step.module or step.place or "?")
 
 
+def normalised_axis(step, shape: list[int]) -> int | None:
+    """The axis of a softmax call; where none is given, the one that torch falls back to."""
+    dim = step.kwargs.get("dim", step.args[1] if len(step.args) > 1 else None)
+    return dim if dim is not None else 0 if len(shape) in (0, 1, 3) else 1
+
+
 def _normaliser(watch, window, ancestors) -> None:
     """softmax and log_softmax calls on the way to the loss: over which axis."""
     for at in sorted(ancestors):
         step = window.trace[at]
         if step.name in ("softmax", "log_softmax") and step.inputs:
-            dim = step.kwargs.get("dim", step.args[1] if len(step.args) > 1 else None)
             shape = list(window.meta[step.inputs[0]].shape)
-            if dim is None:
-                dim = 0 if len(shape) in (0, 1, 3) else 1
-            watch.observe("normalised_over", {"function": step.name, "dim": dim, "shape": shape, "module": step.module}, step.place or "?")
+            watch.observe("normalised_over", {"function": step.name, "dim": normalised_axis(step, shape), "shape": shape, "module": step.module}, step.place or "?")
 
 
 def _roots(watch, window, ancestors, reached_ids, loss) -> None:

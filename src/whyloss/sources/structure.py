@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ def tensors_in(thing: Any, depth: int = _DEPTH) -> Iterator[torch.Tensor]:
     """Every tensor in tuples, lists, dicts, dataclasses and plain objects, in a fixed order."""
     if isinstance(thing, torch.Tensor):
         yield thing
-    elif isinstance(thing, _ATOMS) or depth == 0 or isinstance(thing, (torch.nn.Module, type)):
+    elif isinstance(thing, _ATOMS) or depth == 0 or isinstance(thing, (torch.nn.Module, type, ModuleType)):
         return
     elif isinstance(thing, (tuple, list)):
         for item in thing:

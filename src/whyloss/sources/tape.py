@@ -109,7 +109,7 @@ class Tape:
                 args = (args[0].clone(), *args[1:])  # written in place: the stored batch must survive the replay
             if swap is not None:
                 args, kwargs = swap(node, args, kwargs)
-            with _context(node, bindings.ignore_no_grad):
+            with _context(node, bindings.ignore_no_grad, bindings.ignore_autocast):
                 output = bindings.call(node, args, kwargs) if node.module is not None else node.func(*args, **kwargs)
             for slot, tensor in zip(node.outputs, tensors_in(output)):
                 made[slot] = tensor
@@ -189,6 +189,7 @@ class Bindings:
         self.modules, self.leaves, self.change_constant = modules, leaves, change_constant
         self.force_training: bool | None = None  # experiments: every part in train (or eval) mode
         self.ignore_no_grad = False
+        self.ignore_autocast = False
 
     def leaf(self, key: int) -> torch.Tensor:
         return self.leaves[key]
@@ -209,16 +210,17 @@ class Bindings:
 class _context:
     """The gradient mode and autocast state a node was recorded under."""
 
-    __slots__ = ("node", "entered", "always")
+    __slots__ = ("node", "entered", "always", "plain")
 
-    def __init__(self, node: Node, always: bool = False):
-        self.node, self.entered, self.always = node, [], always
+    def __init__(self, node: Node, always: bool = False, plain: bool = False):
+        self.node, self.entered, self.always, self.plain = node, [], always, plain
 
     def __enter__(self):
         grad = self.node.grad or self.always
         if torch.is_grad_enabled() != grad:
             self.entered.append(torch.set_grad_enabled(grad))
         device, dtype, enabled = self.node.autocast
+        enabled = enabled and not self.plain
         if enabled or torch.is_autocast_enabled(device):
             cast = torch.autocast(device, dtype=dtype, enabled=enabled)
             cast.__enter__()

@@ -11,14 +11,21 @@ import torch
 
 from whyloss.evidence import Evidence
 from whyloss.observation import Run
-from whyloss.sources import facts, meters, nonfinite, place
+from whyloss.sources import embeddings, facts, graphless, meters, nonfinite, place, reshapes, termvalues, writtenloss
+from whyloss.sources.checkpoints import Checkpoints
 from whyloss.sources.evaluation import Evaluation
 from whyloss.sources.forward import TRACED, Forward
 from whyloss.sources.gradients import Gradients
 from whyloss.sources.layers import Layers
+from whyloss.sources.normalisation import Normalisation
 from whyloss.sources.loop import Patches
 from whyloss.sources.program import TAPES, Event, Program
+from whyloss.sources.ranks import Ranks
+from whyloss.sources.shards import Shards
 from whyloss.sources.recorder import Recorder, finish, joined
+from whyloss.sources.scoring import Scoring
+from whyloss.sources.settings import Settings
+from whyloss.sources.tape import autocast_state
 from whyloss.sources.window import Window
 
 
@@ -39,7 +46,15 @@ class Watch:
         self.ledger = None        # evidence on disk, for runs that are killed; see ledger.py
         self.gradients = Gradients(self)
         self.layers = Layers(self)
+        self.normalisation = Normalisation(self)
         self.evaluation = Evaluation(self)
+        self.scoring = Scoring(self)
+        self.settings = Settings(self)
+        self.recorder.on_result = self._result
+        self.recorder.on_inner = self._inner
+        self.shards = Shards()
+        self.ranks = Ranks(self)
+        self.checkpoints = Checkpoints(self)
         self.patches = Patches(self)
         self.limit = steps
         self.awake = False
@@ -102,6 +117,7 @@ class Watch:
         finally:
             self.evidence = whole
         self.ledger.write(self.evidence, latest)
+        self.ranks.write(self.evidence, latest)
 
     def fork(self) -> None:
         """In a child process that only loads data: hear nothing, record nothing."""
@@ -152,8 +168,12 @@ class Watch:
                 if any(t.grad_fn is not None for t in facts.tensors_in(args)):
                     key = ("graph_used_after_backward", place.here(2))
                     self.counts[key] = self.counts.get(key, 0) + 1
+        elif name in reshapes.NAMES:
+            with self._guard():
+                reshapes.between_steps(self, name, args, lambda: place.here(3))
 
     def _operation(self, window: Window, step) -> None:
+        self.normalisation.operation(window, step)
         if step.name == "grad":
             self.gradients.read(step.place)
         elif window.evaluation:
@@ -161,14 +181,27 @@ class Watch:
         else:
             self.layers.operation(window, step)
 
+    def _result(self, name, args, kwargs, result) -> None:
+        if self.awake and self.scoring.concerns(args):
+            with self._guard():
+                self.scoring.heard(name, args, kwargs, result)
+
+    def _inner(self, name, module, args, kwargs, where) -> None:
+        self.scoring.inside(name, module, args, kwargs, where)
+
     # ------------------------------------------------------------------ backward
     def before_backward(self, tensors, grad_tensors, where, retain_graph) -> None:
         with self._guard():
             losses = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
             loss = losses[0]
+            self._autocast("backward_in_autocast", where)
+            for part in losses:
+                self.scoring.differentiated(part)
             if self.began is None:
                 self.began = time.monotonic()
             window = self.recorder.window
+            if loss.grad_fn is None:
+                graphless.observe(self, window, loss, where)
             if window is not None and window.sparse:
                 self.early, window.sparse = True, False
             if window is not None and window.evaluation:
@@ -184,6 +217,7 @@ class Watch:
             if len(losses) > 1:
                 value, slot, grad_tensors = self._several(window, losses, grad_tensors)
             reached = self.gradients.before_backward(loss, where)
+            self.ranks.before_backward(reached, where, value)
             if not self.named or self._replaced(window):
                 self._name_everything(reached)
             tape = None
@@ -197,7 +231,11 @@ class Watch:
                 if self.window_count < TAPES:
                     self.program.keep(self.window_count, tape)
                 if window.traced:
-                    facts.of_step(self, window, loss, reached, where)
+                    facts.stepfacts.of_step(self, window, loss, reached, where)
+                    reshapes.of_step(self, window, loss)
+                    writtenloss.observe(self, window, loss)
+                    embeddings.observe(self, window, loss)
+                    termvalues.observe(self, window, loss)
                     if self.window_count >= self.next_trace:
                         self.next_trace = self.window_count + max(1, self.window_count // 20)
             self.last_tape = tape
@@ -208,6 +246,10 @@ class Watch:
             self.last_window, self.last_loss = window, loss
             # the mode stays on the stack: loss.backward() runs inside its handler, where torch has taken it off already
             self.recorder.window = None
+
+    def _autocast(self, kind, where) -> None:
+        if autocast_state()[2]:
+            self.counts[(kind, where)] = self.counts.get((kind, where), 0) + 1
 
     def _several(self, window, losses, gradients) -> tuple:
         """(value, slot, None) of the sum that backward() over several tensors differentiates."""
@@ -229,6 +271,7 @@ class Watch:
         with self._guard():
             self._event("backward", where, data_window=self.window_count)
             self.gradients.after_backward(self.last_window, where)
+            self.ranks.after_backward(self.gradients.reached)
             self.forward.retire(self.last_window)
             self.last_window = self.last_loss = None
             self.window_count += 1
@@ -262,6 +305,7 @@ class Watch:
         self.named = True
         self.named_roots.update(self.root_last)
         facts.name_everything(self, reached)
+        self.checkpoints.training_begins(self.tops)
         for leaf in reached:
             self.program.know_leaf(leaf)
         for optimizer in list(self.optimizers.values()):
@@ -280,8 +324,9 @@ class Watch:
     def optimizer_made(self, optimizer, where) -> None:
         self.optimizers[id(optimizer)] = optimizer
         self.optimizer_places[id(optimizer)] = where
-        if self.named:
-            with self._guard():
+        with self._guard():
+            self.settings.optimizer_made(optimizer)
+            if self.named:
                 self.program.know_optimizer(optimizer)
 
     def before_step(self, optimizer, where, closure) -> None:
@@ -289,8 +334,11 @@ class Watch:
             self.optimizers.setdefault(id(optimizer), optimizer)
             self.program.know_optimizer(optimizer)
             settings = [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
+            self.settings.steps(optimizer)
+            self._autocast("step_in_autocast", where)
             self._event("step", where, id(optimizer), settings=[dict(s) for s in settings], closure=closure)
             self.gradients.before_step(optimizer, where, closure)
+            self.ranks.before_step(optimizer)
             for at, group in enumerate(settings):
                 if isinstance(group.get("lr"), (int, float, torch.Tensor)):
                     self.observe("learning_rate", float(group["lr"]), facts.group_name(self, optimizer, at))
@@ -331,6 +379,7 @@ class Watch:
     def scheduled(self, scheduler, where) -> None:
         with self._guard():
             optimizer = getattr(scheduler, "optimizer", None)
+            self.settings.scheduled(optimizer, where)
             self._event("schedule", where, id(optimizer))
             lr = [float(g["lr"]) for g in optimizer.param_groups] if optimizer is not None else []
             self.observe("schedule", {"kind": type(scheduler).__name__, "lr": lr, "steps_done": self.step_count}, where or "scheduler")

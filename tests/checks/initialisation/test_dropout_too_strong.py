@@ -3,21 +3,19 @@
 from whyloss.checks.initialisation.dropout_too_strong import DropoutTooStrong
 from whyloss.testing import evidence_from, findings
 
-
-def evidence(kind="Dropout", active=True, **more):
-    return evidence_from(layer={"drop": [{"kind": kind, "in": "(8, 4)", "out": "(8, 4)"}]}, mode_in_loss={"drop": [active] * 3},
-                         root={"train.py:9": [{}]}, **more)
+CALLS = {"drop": [{"p": 0.2, "place": "train.py:9"}], "head": [{"p": 0.9, "place": "train.py:11"}]}
 
 
-def test_suspects_active_dropout_in_a_training_that_does_not_learn():
-    found = findings(DropoutTooStrong(), evidence(symptoms=[["flat-at-baseline"]]))
-    assert [(f.cause, f.subject, f.status, str(f.location)) for f in found] == [("dropout-too-strong", "drop", "suspected", "train.py:9")]
+def test_suspects_the_strongest_dropout_in_a_training_that_does_not_learn():
+    found, = findings(DropoutTooStrong(), evidence_from(dropout=CALLS, symptoms=[["flat-at-baseline"]]))
+
+    assert (found.cause, found.subject, found.status, str(found.location)) == ("dropout-too-strong", "head", "suspected", "train.py:11")
+    assert "p = 0.9" in found.measured
 
 
-def test_spares_batch_norm_and_dropout_that_is_off():
-    assert findings(DropoutTooStrong(), evidence(kind="BatchNorm1d", symptoms=[["flat-at-baseline"]])) == []
-    assert findings(DropoutTooStrong(), evidence(active=False, symptoms=[["flat-at-baseline"]])) == []
+def test_is_unexamined_without_active_dropout():
+    assert findings(DropoutTooStrong(), evidence_from(symptoms=[["flat-at-baseline"]])) == []
 
 
 def test_is_unexamined_when_the_training_learns():
-    assert findings(DropoutTooStrong(), evidence()) == []
+    assert findings(DropoutTooStrong(), evidence_from(dropout=CALLS)) == []

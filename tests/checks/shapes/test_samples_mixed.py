@@ -31,3 +31,19 @@ def test_spares_both_right_layouts():
 def test_spares_flattened_predictions_and_other_layers():
     assert findings(SamplesMixed(), net("(32, 12, 4)", "(32, 12, 16) (1, 32, 16)", samples=384)) == []
     assert findings(SamplesMixed(), net("(32, 12, 4)", "(32, 12, 16) (1, 12, 16)", kind="Custom")) == []
+
+
+def attention(given, batch_first, samples=40):
+    return evidence_from(layer={"encoder.self_attn": [{"kind": "MultiheadAttention", "in": given, "out": given, "batch_first": batch_first}]},
+                         loss_call={"train.py:44": [{"shape": [samples, 3]}]})
+
+
+def test_suspects_attention_over_the_batch():
+    found, = findings(SamplesMixed(), attention("(40, 12, 24) (40, 12, 24) (40, 12, 24)", False))
+
+    assert found.subject == "encoder.self_attn" and found.asks == {"module": "encoder.self_attn"}
+
+
+def test_spares_attention_with_the_axes_right():
+    assert findings(SamplesMixed(), attention("(40, 12, 24)", True)) == []
+    assert findings(SamplesMixed(), attention("(12, 40, 24)", False)) == []

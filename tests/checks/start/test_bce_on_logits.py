@@ -37,3 +37,22 @@ def test_spares_a_training_that_learns():
     evidence.add("learned", {"learned": True, "share": 0.9})
 
     assert findings(BceOnLogits(), evidence) == []
+
+
+def test_proves_logarithms_of_numbers_that_are_no_probabilities():
+    row = {"function": "binary_cross_entropy", "written": True, "counts": True, "shape": [30, 1], "producer": "linear", "producer_module": "fc2",
+           "min": -0.4, "max": 0.9, "std": 0.3}
+    found, = findings(BceOnLogits(), evidence_from(loss_written={"a.py:18": [row]}, loss=[1.0]))
+    assert found.status == "proven" and found.subject == "fc2"
+
+
+def test_reads_the_refusal_of_torch():
+    raised = {"type": "RuntimeError", "message": "all elements of input should be between 0 and 1", "place": "a.py:9"}
+    found, = findings(BceOnLogits(), evidence_from(raised=[raised], loss=[0.7]))
+    assert found.status == "proven" and str(found.location) == "a.py:9"
+
+
+def test_spares_a_clamp_behind_a_sigmoid():
+    row = {"function": "binary_cross_entropy", "counts": True, "shape": [30, 1], "producer": "clamp", "producer_module": "", "cut_from": "sigmoid",
+           "min": 0.0, "max": 1.0, "std": 0.4}
+    assert findings(BceOnLogits(), evidence_from(loss_call={"a.py:18": [row]}, loss=[1.0])) == []

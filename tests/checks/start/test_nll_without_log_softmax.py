@@ -36,3 +36,12 @@ def test_tells_probabilities_from_logits():
 def test_spares_log_probabilities_however_they_were_made():
     assert findings(NllWithoutLogSoftmax(), call(producer="log", exp_row_sum_error=1e-6)) == []
     assert findings(NllWithoutLogSoftmax(), call(producer="log_softmax", exp_row_sum_error=0.8)) == []
+
+
+def test_spares_minus_the_probability_written_by_hand_and_finds_raw_scores():
+    row = {"function": "nll_loss", "written": True, "counts": True, "shape": [20, 3], "producer": "softmax", "producer_module": "",
+           "min": 0.1, "max": 0.8, "row_sum_error": 0.0, "exp_row_sum_error": 3.0}
+    assert findings(NllWithoutLogSoftmax(), evidence_from(loss_written={"a.py:18": [row]}, loss=[-0.3])) == []
+    scores = row | {"producer": "linear", "min": -0.4, "row_sum_error": 1.4}
+    assert findings(NllWithoutLogSoftmax(), evidence_from(loss_written={"a.py:18": [scores]}, loss=[-0.3]))[0].status == "proven"
+    assert findings(NllWithoutLogSoftmax(), evidence_from(loss_written={"a.py:18": [scores | {"diagonal": True}]}, loss=[-0.3])) == []

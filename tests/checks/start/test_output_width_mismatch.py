@@ -36,3 +36,9 @@ def test_only_notes_spare_classes():
 def test_spares_equal_widths_and_large_vocabularies():
     assert findings(OutputWidthMismatch(), call(shape=[64, 3], target_shape=[64, 3])) == []
     assert findings(OutputWidthMismatch(), call(function="cross_entropy", classes=50000, shape=[64, 50000], target_max=300.0)) == []
+
+
+def test_reads_a_label_that_has_no_output():
+    raised = {"type": "IndexError", "message": "Target 7 is out of bounds.", "place": "a.py:9"}
+    found, = findings(OutputWidthMismatch(), evidence_from(raised=[raised], loss=[0.7]))
+    assert found.status == "proven" and str(found.location) == "a.py:9" and "7" in found.measured

@@ -36,3 +36,17 @@ def test_finds_cross_entropy_over_a_single_class():
 
 def test_spares_two_classes():
     assert findings(SoftmaxOverOneElement(), call(shape=[32, 2], producer_dim=1, producer_shape=[32, 2])) == []
+
+
+def test_finds_one_hidden_behind_a_loss_written_by_hand():
+    evidence = evidence_from(loss=[5.0, 5.0], parameter={"w": {"requires_grad": True}}, grad_state={"w": ["zero", "zero"]},
+                             normalised_over={"net.py:9": [{"function": "softmax", "dim": 1, "shape": [50, 1], "module": ""}] * 2})
+    found, = findings(SoftmaxOverOneElement(), evidence)
+    assert found.status == "proven" and str(found.location) == "net.py:9"
+
+
+def test_spares_attention_over_one_key():
+    evidence = evidence_from(loss=[5.0, 5.0], parameter={"w": {"requires_grad": True}, "q": {"requires_grad": True}},
+                             grad_state={"w": ["finite", "finite"], "q": ["zero", "zero"]},
+                             normalised_over={"net.py:9": [{"function": "softmax", "dim": 1, "shape": [50, 1], "module": ""}] * 2})
+    assert findings(SoftmaxOverOneElement(), evidence) == []

@@ -38,3 +38,18 @@ def test_spares_gradients_cleared_before_each_step():
 
 def test_spares_a_single_slip():
     assert findings(GradientsNotCleared(), loop(lambda at: 4 if at == 7 else 0)) == []
+
+
+def gan(leftover):
+    rows = [{"place": "train.py:40", "held": 6, "tainted": 0, "leftover": leftover(at)} for at in range(12)]
+    return evidence_from(step={"Adam#2": rows + [{"place": "train.py:40", "held": 6, "tainted": 0}] * 80}, calls={"backward": {"train.py:39": 92}})
+
+
+def test_names_the_optimizer_that_uses_what_another_loss_left():
+    found, = findings(GradientsNotCleared(), gan(lambda at: 6 if at else 0))
+
+    assert found.cause == "gradients-not-cleared" and found.status == "proven" and found.subject == "Adam#2" and found.step == 1
+
+
+def test_spares_a_gan_that_clears_before_its_own_loss():
+    assert findings(GradientsNotCleared(), gan(lambda at: 0)) == []

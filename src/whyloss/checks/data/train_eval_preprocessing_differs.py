@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from whyloss.check import Check, Need
 
 
@@ -33,6 +35,13 @@ class TrainEvalPreprocessingDiffers(Check):
             if fact["rows"] < self.rows or "shift" not in fact or not math.isfinite(fact["shift"]):
                 continue
             spread = max(fact["log_std_ratio"], fact["overall_log_std_ratio"], key=abs)
+            worse = _worse(evidence, run)
+            if max(fact["shift"] / self.shift, abs(fact["log_std_ratio"]) / self.ratio) < 1 and worse:
+                yield self.suspect("train-eval-preprocessing-differs", subject="validation input", step=column.steps[-1], location=place, asks={"unseen": True},
+                                   explains=("validation-worse",), measured=worse, expected="rows of both sets prepared by the same function",
+                                   message="The evaluation inputs are not prepared like the training inputs.",
+                                   remedies=("build both transforms from one function", "use the training set's mean, spread and channel order for both"))
+                continue
             excess = max(fact["shift"] / self.shift, abs(fact["log_std_ratio"]) / self.ratio)
             if excess < 1:
                 continue
@@ -44,3 +53,17 @@ class TrainEvalPreprocessingDiffers(Check):
                        expected="mean off by less than 0.1, spread 1.0 times",
                        message="The evaluation inputs are not prepared like the training inputs.",
                        remedies=("build both transforms from one function", "use the training set's mean and standard deviation for both"))
+
+
+def _worse(evidence, run) -> str | None:
+    """What says that the evaluation is answered worse than the training data: without that nothing needs an explanation."""
+    train, val = evidence.series("accuracy", run=run), evidence.series("val_accuracy", run=run)
+    if train and val:
+        seen, new = float(np.median(train.array()[-5:])), float(val.last.value)
+        if new < seen - 0.05:
+            return f"accuracy {seen:.2f} in the last training steps, {new:.2f} in evaluation"
+        return None
+    losses, held = evidence.series("loss", run=run), evidence.series("val_loss", run=run)
+    if losses and held and held.last.value > 1.3 * float(np.median(losses.array()[-9:])):
+        return f"loss {float(np.median(losses.array()[-9:])):.3g} in training, {held.last.value:.3g} in evaluation"
+    return None

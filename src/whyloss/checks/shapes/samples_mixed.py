@@ -10,10 +10,11 @@ from whyloss.check import Check, Need
 class SamplesMixed(Check):
     """A recurrent layer runs over the batch axis: each sample sees those before it.
 
-    Sees      the input of the recurrent layer, the hidden state it returns (its second axis is the batch), the number of predictions.
+    Sees      the input of the recurrent layer, the hidden state it returns (its second axis is the batch), the number of predictions;
+              batch_first of attention.
     Expects   as many hidden states as samples.
     Means     `batch_first` does not fit the layout of the input, so sample i depends on samples 0 to i-1.
-    Not for   as many time steps as samples (cannot be told apart), packed or flattened sequences, models that mean it.
+    Not for   as many time steps as samples (cannot be told apart), packed or flattened sequences, models that mean it (graphs, sets).
     Source    PyTorch documentation, RNN: h_n is (layers, batch, hidden); the experiment changes one sample and looks at the others.
     """
 
@@ -38,6 +39,9 @@ class SamplesMixed(Check):
         samples = {c.values[0]["shape"][0] for c in evidence.by_subject("loss_call", run).values() if c.values[0]["shape"]}
         for name, column in evidence.by_subject("layer", run).items():
             layer = column.values[-1]
+            if layer["kind"] == "MultiheadAttention" and layer.get("batch_first") is False:
+                yield from self._attention(name, layer, samples)
+                continue
             given = [[int(n) for n in re.findall(r"\d+", part)] for part in re.findall(r"\(([^)]*)\)", layer["in"])]
             made = [[int(n) for n in re.findall(r"\d+", part)] for part in re.findall(r"\(([^)]*)\)", layer["out"])]
             if layer["kind"] not in ("RNN", "LSTM", "GRU") or len(made) < 2 or len(made[1]) != 3 or not given or len(given[0]) != 3:
@@ -55,3 +59,11 @@ class SamplesMixed(Check):
                                message=f"{name} takes axis {0 if first else 1} of its input, the {batch} samples, for time: each sample sees those "
                                        f"before it.",
                                remedies=("set batch_first=True",) if first else ("leave batch_first=False, or give (batch, time, features)",))
+
+    def _attention(self, name, layer, samples):
+        axes = [int(n) for n in re.findall(r"\d+", (re.findall(r"\(([^)]*)\)", layer["in"]) or [""])[0])]
+        if len(axes) == 3 and axes[0] in samples and axes[1] not in samples and axes[1] > 1:
+            yield self.suspect("samples-mixed", subject=name, step=0, asks={"module": name}, explains=("flat-at-baseline", "plateau-high"),
+                               measured=f"input {tuple(axes)}, {axes[0]} samples, batch_first=False", expected="(length, samples, features)",
+                               message=f"{name} takes axis 0 of its input, the {axes[0]} samples, for the sequence: each sample attends to the others.",
+                               remedies=("set batch_first=True",))

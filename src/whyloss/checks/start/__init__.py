@@ -12,6 +12,12 @@ def loss_calls(evidence: Evidence, run: str) -> list[tuple[str, dict, list[dict]
     return [(place, column.values[0], column.values) for place, column in columns.items() if column.values[0].get("counts", True)]
 
 
+def losses(evidence: Evidence, run: str) -> list[tuple[str, dict, list[dict]]]:
+    """`loss_calls`, and losses written by hand in the same form (marked `written`)."""
+    columns = evidence.by_subject("loss_written", run)
+    return loss_calls(evidence, run) + [(place, column.values[0], column.values) for place, column in columns.items()]
+
+
 def learned(evidence: Evidence, run: str) -> bool:
     """Whether the training was seen to learn."""
     return bool((evidence.fact("learned", run=run) or {}).get("learned"))

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from whyloss.check import Check, Need
-from whyloss.checks.start import ELEMENTWISE, loss_calls, source_of
+from whyloss.checks.start import ELEMENTWISE, losses, source_of
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,12 @@ class LossDoesNotFitTask(Check):
     even: float = 0.9       # entropy of the target values over log C
 
     stage = "start"
-    needs = (Need("loss_call"),)
+    needs = (Need("loss"),)
     isolates = "loss and target are of one kind"
     causes = ("loss-does-not-fit-task",)
 
     def judge(self, evidence, run):
-        for place, call, calls in loss_calls(evidence, run):
+        for place, call, calls in losses(evidence, run):
             top, low = max(c.get("target_max", 0) for c in calls), min(c.get("target_min", 0) for c in calls)
             if call["function"].startswith("binary_cross_entropy") and (top > 1.01 or low < -0.01):
                 yield self.prove("loss-does-not-fit-task", subject=source_of(call), step=0, location=place,
@@ -44,7 +44,8 @@ class LossDoesNotFitTask(Check):
                                    message=f"The targets look like class ids 0 to {top:g}, taken as numbers: {call['function']} says class 3 lies "
                                            f"between 2 and 4.",
                                    remedies=(f"give the last layer {top + 1:g} outputs and use cross_entropy",
-                                             "keep the loss if the order of the values matters"))
+                                             "keep the loss if the order of the values matters"),
+                                   asks={"classes": int(top + 1), "unseen": True})
 
     def _ids(self, calls, low, top):
         count = top + 1

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from whyloss.check import Check, Need
-from whyloss.checks.start import CLASSES, ELEMENTWISE, loss_calls, size, source_of
+from whyloss.checks.start import CLASSES, ELEMENTWISE, losses, size, source_of
 from whyloss.checks.start.loss_broadcasts import broadcast_shape
 
 
@@ -23,12 +23,19 @@ class OutputWidthMismatch(Check):
     labels: int = 20       # labels seen per class before a class counts as unused
 
     stage = "start"
-    needs = (Need("loss_call"),)
+    needs = (Need("loss"),)
     isolates = "one output per class or target"
     causes = ("output-width-mismatch",)
 
     def judge(self, evidence, run):
-        for place, call, calls in loss_calls(evidence, run):
+        raised = evidence.fact("raised", run=run) or {}
+        if raised.get("type") == "IndexError" and raised.get("message", "").startswith("Target ") and "out of bounds" in raised["message"]:
+            label = raised["message"].split()[1]
+            yield self.prove("output-width-mismatch", subject="cross_entropy", step=0, location=raised.get("place"),
+                             measured=f"a label of {label}, which is not below the number of outputs", expected="labels from 0 to outputs - 1",
+                             message=f"The loss meets the label {label} and has no score for it: too few outputs, or ids that are too large.",
+                             remedies=("give the last layer one output per class", "number the classes from 0"))
+        for place, call, calls in losses(evidence, run):
             first, second = call["shape"], call.get("target_shape")
             if call["function"] in ELEMENTWISE and second and len(first) == len(second) == 2 and first[1] == 1 < second[1] and first[0] == second[0]:
                 if broadcast_shape(first, second) == second:

@@ -18,11 +18,12 @@ class SoftmaxOverOneElement(Check):
     """
 
     stage = "start"
-    needs = (Need("loss_call"),)
+    needs = (Need("loss"),)
     isolates = "the output can differ between inputs"
     causes = ("softmax-over-one-element",)
 
     def judge(self, evidence, run):
+        yield from self._without_gradient(evidence, run)
         for place, call, calls in loss_calls(evidence, run):
             axis = normalised_axis(call)
             alone = call["producer"] in ("softmax", "log_softmax") and all((normalised_axis(c) or (0, 2))[1] == 1 for c in calls)
@@ -38,3 +39,21 @@ class SoftmaxOverOneElement(Check):
                              message=f"{what} works on a single number, so its result is the same for every input and no gradient comes back.",
                              remedies=("one output: binary_cross_entropy_with_logits on the raw number", "or two outputs with cross_entropy"),
                              asks={"operation": what, "place": call.get("producer_place"), "loss": "binary_cross_entropy_with_logits"})
+
+    def _without_gradient(self, evidence, run):
+        """A softmax of single numbers somewhere in front of the loss, and not one parameter ever gets a gradient but 0."""
+        states = [evidence.series("grad_state", name, run).values for name in evidence.by_subject("parameter", run)]
+        states = [state for state in states if state]
+        known = {call.get("producer_place") for _place, call, _calls in loss_calls(evidence, run)}
+        if not any("zero" in state for state in states) or any(set(state) - {"zero", "none"} for state in states):
+            return
+        for place, column in evidence.by_subject("normalised_over", run).items():
+            rows = column.values
+            if place in known or not all(row["shape"] and row["shape"][row["dim"]] == 1 for row in rows):
+                continue
+            row = rows[0]
+            yield self.prove("softmax-over-one-element", subject=row["function"], step=0, location=place,
+                             measured=f"{row['function']} over axis {row['dim']} of {size(row['shape'])}: length 1; every gradient is exactly 0",
+                             expected="at least 2 entries", explains=("flat-from-start", "zero-gradients"),
+                             message=f"{row['function']} works on a single number: its result is the same for every input, no gradient comes back.",
+                             remedies=("one output: binary_cross_entropy_with_logits on the raw number", "or name the axis of the classes: dim=-1"))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from whyloss.check import Check, Need
-from whyloss.checks.start import ELEMENTWISE, loss_calls, source_of
+from whyloss.checks.start import ELEMENTWISE, losses, source_of
 
 _RANGE = {"sigmoid": (0.0, 1.0), "softmax": (0.0, 1.0), "tanh": (-1.0, 1.0), "hardtanh": (-1.0, 1.0), "relu": (0.0, float("inf")), "relu6": (0.0,
                                                                                                                                              6.0)}
@@ -23,12 +23,12 @@ class TargetsOutOfReach(Check):
     excess: float = 0.25    # of the targets' standard deviation
 
     stage = "start"
-    needs = (Need("loss_call"),)
+    needs = (Need("loss"),)
     isolates = "the targets can be reached"
     causes = ("targets-out-of-reach",)
 
     def judge(self, evidence, run):
-        for place, call, calls in loss_calls(evidence, run):
+        for place, call, calls in losses(evidence, run):
             if call["function"] not in ELEMENTWISE or call["producer"] not in _RANGE or call.get("target_max") is None:
                 continue
             low, high = _RANGE[call["producer"]]
@@ -44,4 +44,5 @@ class TargetsOutOfReach(Check):
                              message=f"A {call['producer']} at the end can only give {reach}, the targets go from {bottom:.4g} to {top:.4g}: the "
                                      f"rest cannot be learned.",
                              remedies=(f"remove the {call['producer']} at the end", "or scale the targets into its range"),
-                             asks={"operation": call["producer"], "place": call.get("producer_place")})
+                             asks={"operation": call["producer"], "place": call.get("producer_place"),
+                                   **({"sink": "difference"} if call.get("written") else {})})

@@ -15,10 +15,10 @@ class GradientsClippedAway(Check):
     Expects   clipping that cuts the rare large step.
     Means     the limit is far below the usual norm (1e-3 meant as a rate, a norm over millions of weights).
     Not for   gradients still multiplied by a loss scale, Adam (which undoes a constant factor) in a run that learns.
-    Source    Pascanu et al. 2013: a threshold near the average norm; here 1e-3 of it.
+    Source    Pascanu et al. 2013: a threshold near the average norm; here a fiftieth of it raises the suspicion.
     """
 
-    left: float = 1e-3   # norm after over norm before
+    left: float = 0.02   # norm after over norm before; the experiment decides
     share: float = 0.9   # of the clips
     clips: int = 5
 
@@ -38,7 +38,7 @@ class GradientsClippedAway(Check):
                 "gradients-clipped-away", step=cut[0].step, location=where,
                 measured=f"median norm {before:.3g} cut to {limit:.3g} in {len(cut)} of {len(column)} clips",
                 expected=f"a limit near the usual norm, {before:.2g}",
-                message=f"The clipping limit {limit:g} is a thousandth or less of the usual gradient norm, so next to "
+                message=f"Clipping with the limit {limit:g} leaves a fiftieth or less of the usual gradient norm, so next to "
                         "nothing of each step is left.",
                 remedies=(f"raise the limit to about {before:.2g} ({where})",),
                 explains=("flat-from-start", "plateau-high", "update-tiny"))

@@ -27,6 +27,8 @@ class LossOnWrongTensor(Check):
     causes = ("loss-on-wrong-tensor",)
 
     def judge(self, evidence, run):
+        if any(column.last.value["cut"] for column in evidence.by_subject("gradient_free_loss", run).values()):
+            return  # the loss was computed from the output, and its graph lost: loss-without-graph says where
         yield from self._scored_head(evidence, run)
         yield from self._whole_output(evidence, run)
 

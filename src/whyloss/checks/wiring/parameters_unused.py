@@ -30,7 +30,7 @@ class ParametersUnused(Check):
         unused = [name for name, row in rows if not row["reached"] and any(name.startswith(f"{m}.") for m in never)]
         # attention reads the weights of its out_proj without calling it
         alone = [m for m in never if not m.endswith(".out_proj") and any(name.startswith(f"{m}.") for name in unused)]
-        if not alone or evidence.by_subject("cut", run):
+        if not alone or evidence.by_subject("cut", run) or evidence.by_subject("checkpoint_without_gradient", run):
             return
         outer = [m for m in alone if not any(m.startswith(f"{other}.") for other in alone)]
         known = evidence.has("learned", run) and not learned(evidence, run)

@@ -57,5 +57,6 @@ class SchedulerMisordered(Check):
                     expected="scheduler.step() in every iteration or epoch",
                     message=f"{kind} is created but never stepped, so the learning rate stays at the start of "
                             "the warm-up.",
-                    remedies=("call scheduler.step() after optimizer.step()",), explains=("flat-from-start",))
+                    remedies=("call scheduler.step() after optimizer.step()",), asks={"rate": asked},
+                    explains=("flat-from-start",))
                 return

@@ -8,36 +8,53 @@ from whyloss.checks.wiring import learned, listed
 
 @dataclass(frozen=True)
 class TrainModeWhileEvaluating(Check):
-    """Dropout or batch statistics are active while the model is evaluated.
+    """Dropout or batch statistics are active while the model is scored.
 
-    Sees      the mode of every dropout and batch norm in calls without gradients that are scored.
+    Sees      each model call whose output is compared with labels and never differentiated: the mode of the root module, the dropout
+              (modules and functions) and the batch norm that were active in it.
     Expects   eval mode.
     Means     dropout makes the score random and too low; batch norm mixes samples and learns from validation data.
-    Not for   gradient-free calls that are part of training (teachers, generated samples), Monte Carlo dropout.
-    Source    Module.eval; no_grad does not switch the mode.
+    Not for   calls whose output is not scored (teachers, generated samples), the same rows evaluated several times (Monte Carlo dropout),
+              parts switched on again in a model that is in eval mode, the batch just trained on, a training that does not learn.
+    Source    Module.eval; no_grad does not switch the mode. Follows from the calls, no statistics.
     """
 
+    share: float = 0.5    # of the scored calls at a line
+    repeated: float = 0.5   # share of repeated evaluations from which averaging is meant
+
     stage = "wiring"
-    needs = (Need("evaluated_in_train_mode"),)
+    needs = (Need("scored_call"),)
     isolates = "evaluation runs in eval mode"
     causes = ("train-mode-while-evaluating",)
 
     def judge(self, evidence, run):
-        kinds = {name: column.last.value["kind"] for name, column in evidence.by_subject("layer", run).items()}
-        scored = {o.step for quantity in ("val_loss", "val_accuracy") for o in evidence.series(quantity, run=run)}
-        for where, column in evidence.by_subject("evaluated_in_train_mode", run).items():
-            awake = [o for o in column if o.value and o.step in scored]
-            if not awake or not column.last.value:
+        for where, column in evidence.by_subject("scored_call", run).items():
+            tally = column.last.value
+            awake, calls = tally["awake"], tally["calls"] - tally["asleep"]
+            if not awake or calls < self.share * tally["calls"] or tally["repeated"] > self.repeated * calls:
                 continue
-            names = awake[-1].value
-            dropped = [name for name in names if "Dropout" in kinds.get(name, "")]
-            say = self.suspect if dropped and learned(evidence, run) else self.note
-            yield say(
-                "train-mode-while-evaluating", subject=(dropped or names)[0], step=awake[0].step, location=where,
-                measured=f"{len(awake)} of {len(column)} evaluations with {listed(names)} in training mode",
+            names = sorted(awake, key=lambda name: awake[name] != "dropout")
+            line = next((name for name in names if ":" in name), None)   # a function called with a fixed mode
+            yield self._say(tally, names, calls, evidence, run)(
+                "train-mode-while-evaluating", subject="dropout" if line else names[0], step=tally["first"],
+                location=line if line and tally["root_eval"] else where,
+                measured=f"{calls} of {tally['calls']} scored model calls with {listed(names)} in training mode",
                 expected="eval mode",
-                message=f"{listed(names)} are in training mode while the model is evaluated, so the score is "
-                        "not that of the model.",
-                remedies=(f"call model.eval() before the evaluation at {where}, and model.train() after it",),
+                message=f"{listed(names)} {'are' if len(names) > 1 else 'is'} active ({awake[names[0]]}) while the model is evaluated, so the "
+                        "score is not that of the trained model.",
+                remedies=self._remedies(where, tally, names),
                 explains=("validation-worse", "validation-noisy"))
             return
+
+    def _say(self, tally, names, calls, evidence, run):
+        """A proof where nobody asked for this mode."""
+        functions = [name for name in names if ":" in name or name == ""]
+        chosen = tally["root_eval"] > 0.5 * calls and not functions   # eval() was called, and these parts switched on again
+        troubled = evidence.fact("symptoms", run=run) and not learned(evidence, run)
+        return self.note if chosen or troubled or tally["monitor"] > 0.5 * calls else self.prove
+
+    @staticmethod
+    def _remedies(where, tally, names):
+        if tally["root_eval"] > 0.5 * (tally["calls"] - tally["asleep"]):
+            return (f"give the function training=self.training ({names[0]})",)
+        return (f"call model.eval() before the evaluation at {where}, and model.train() after it",)

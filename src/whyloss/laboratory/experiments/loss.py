@@ -5,6 +5,7 @@ import contextlib
 import torch
 
 from whyloss.errors import CannotReplay
+from whyloss.laboratory.behind import BehindActivation
 from whyloss.laboratory.experiments.loop import _compare
 from whyloss.laboratory.experiments.overfit import first_tape, free_outputs
 from whyloss.laboratory.interventions import Replace, identity
@@ -12,14 +13,15 @@ from whyloss.laboratory.lab import experiment
 from whyloss.laboratory.sandbox import Plan
 from whyloss.sources.lossfunctions import CLASS_LOSSES, LOSSES
 
-_SQUASH = {"softmax", "sigmoid", "log_softmax", "relu", "tanh", "softmin", "logsigmoid"}
+_SQUASH = {"softmax", "sigmoid", "log_softmax", "relu", "tanh", "softmin", "logsigmoid", "clamp", "clip", "clamp_min",
+           "hardtanh", "relu6", "leaky_relu"}
 
 
 @experiment("logits-to-loss")
 def logits_to_loss(lab, asks):
     """The softmax, sigmoid or ReLU in front of the loss taken off. asks: operation, place (its line), loss (its replacement)."""
     names = {asks["operation"]} if asks.get("operation") in _SQUASH else _SQUASH
-    where = asks.get("place")
+    where = asks.get("place")  # its line matters where the function itself is changed, not taken off
     new_loss = asks.get("loss")
     dim = asks.get("dim")
 
@@ -34,6 +36,8 @@ def logits_to_loss(lab, asks):
             yield
 
     plan = Plan(around=around)
+    if dim is None and asks.get("operation") in _SQUASH:
+        plan = Plan(around=lambda: BehindActivation(names, asks.get("sink"), new_loss))
     floors = {}
     _, tape = first_tape(lab)
     arm = lab.program.fresh()
@@ -41,11 +45,13 @@ def logits_to_loss(lab, asks):
     change = f"{asks.get('operation', 'the last activation')} " + (f"over axis {dim}" if dim is not None else "taken off before the loss")
     if new_loss:
         change += f", {new_loss}"
+    if new_loss and asks.get("operation") not in _SQUASH:
         instead_loss = getattr(torch.nn.functional, new_loss)
 
         @contextlib.contextmanager
         def around_both():
-            with Replace(names, instead, where), Replace({"binary_cross_entropy", "nll_loss", "nll_loss_nd"}, lambda f, a, k: instead_loss(a[0], a[1])):
+            other = Replace({"binary_cross_entropy", "nll_loss", "nll_loss_nd"}, lambda f, a, k: instead_loss(a[0], a[1]))
+            with Replace(names, instead, where), other:
                 yield
         plan = Plan(around=around_both)
     return _compare(lab, "logits-to-loss", change, plan, **{k: v for k, v in floors.items() if v is not None})

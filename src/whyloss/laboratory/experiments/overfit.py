@@ -231,4 +231,4 @@ def memorised(losses: list[float], low: float | None, constant: float | None, ac
         return last < 0.1 * abs(first)
     if constant - low < 1e-4 * max(1.0, abs(first)):
         return last - low < 0.05 * max(abs(first - low), 1e-6)  # constant targets: being at the floor is all there is
-    return last - low < PASSED * (constant - low) or (accuracy is not None and accuracy >= 0.999 and last - low < 0.3 * (constant - low))
+    return last - low < PASSED * (constant - low)

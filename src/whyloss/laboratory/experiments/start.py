@@ -2,8 +2,10 @@
 
 import contextlib
 
+import numpy as np
 import torch
 
+from whyloss.cause import tail
 from whyloss.laboratory import interventions
 from whyloss.laboratory.experiments.loop import _compare, same_kind
 from whyloss.laboratory.interventions import Replace
@@ -22,9 +24,6 @@ def fresh_init(lab, asks):
     control = lab.control()
     first = lab.train("fresh-init", Plan(prepare=interventions.reset, rate=rate))
     second = lab.train("fresh-init", Plan(prepare=interventions.kaiming, rate=rate))
-    import numpy as np
-
-    from whyloss.cause import tail
     best, kind = min(((first, "PyTorch's default initialisation"), (second, "Kaiming initialisation")), key=lambda pair: tail(np.array(pair[0])))
     change = kind + (f", learning rate x {factor:g}" if factor != 1.0 else "")
     return lab.paired("fresh-init", change, control, best)
@@ -89,7 +88,13 @@ def add_activation(lab, asks):
         with Replace(linear, instead):
             yield
 
-    return _compare(lab, "add-activation", "a ReLU between the linear layers", Plan(around=around))
+    control = lab.control()
+    changed, change = lab.train("add-activation", Plan(around=around)), "a ReLU between the linear layers"
+    if not tail(np.array(control)) < control[0] and not tail(np.array(changed)) < control[0]:
+        # a linear model that runs away under its settings: they may have been meant for units that cannot
+        bounded = Plan(around=lambda: Replace(linear, lambda func, args, kwargs: torch.sigmoid(func(*args, **kwargs))))
+        changed, change = lab.train("add-activation", bounded), "a sigmoid behind each linear layer"
+    return lab.paired("add-activation", change, control, changed)
 
 
 @experiment("without-dropout")

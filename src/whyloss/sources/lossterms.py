@@ -1,0 +1,145 @@
+"""The terms that the differentiated loss is a sum of, and scalar sums that were computed beside it: which of them carry a gradient?"""
+
+from whyloss.sources import facts, gradients
+from whyloss.sources.graphless import EXITS, ancestors, lost_at, trainable_leaves
+
+_ADD = {"add", "__add__", "__radd__", "__iadd__", "add_", "sub", "__sub__", "__rsub__", "__isub__", "sub_", "rsub", "subtract"}
+_SCALE = {"mul", "__mul__", "__rmul__", "__imul__", "mul_", "multiply", "div", "__truediv__", "__itruediv__", "div_", "divide", "true_divide",
+          "neg", "__neg__", "negative", "squeeze", "view", "reshape", "to", "float", "double", "clone", "contiguous", "unsqueeze"}
+_GATHER = {"stack", "cat", "hstack", "concat"}
+_REDUCE = {"sum", "mean"}
+_DEPTH = 64      # additions looked through
+_NEW = {"tensor", "as_tensor", "zeros", "full", "ones", "empty", "zeros_like", "ones_like", "from_numpy"}
+_LOOKED_AT = 32  # numbers taken out of torch in one step
+
+
+def of_step(watch, window, loss, made_by: set[int]) -> None:
+    """The loss's terms without a gradient (where one was lost on the way), and scalars that were left out of it."""
+    at = window.index.get(id(loss))
+    if at is None:
+        return
+    terms, numbers = split(window, at)
+    held = {id(p): o for o in watch.optimizers.values() for group in o.param_groups for p in group["params"]}
+    graded = {i for i in terms if window.meta[i].wants_grad}
+    if len(terms) + len(numbers) > 1 and graded:
+        for i in terms:
+            _without_gradient(watch, window, i, at, graded, held)
+        for value, where in numbers:
+            _number(watch, window, value, where, held)
+    _left_out(watch, window, at, terms, made_by, held)
+
+
+def split(window, at: int) -> tuple[list[int], list[tuple[float, str | None]]]:
+    """(indexes of the additive terms of a scalar, numbers added to it with their lines)."""
+    terms, numbers, stack = [], [], [at]
+    for _ in range(_DEPTH):
+        if not stack:
+            break
+        i = stack.pop()
+        meta = window.meta[i]
+        step = window.trace[meta.maker] if meta.maker >= 0 else None
+        if step is None or not meta.wants_grad and i != at or not step.inputs:
+            terms.append(i)
+        elif step.name in _ADD and _size(meta) == 1:
+            stack.extend(j for j in step.inputs if j != i)
+            numbers += [(float(a), step.place) for a in step.args if isinstance(a, (int, float)) and not isinstance(a, bool) and a]
+        elif step.name in _SCALE and _size(meta) == 1 and (wanting := [j for j in step.inputs if window.meta[j].wants_grad]) and len(wanting) == 1:
+            others = [j for j in step.inputs if j not in wanting]  # a weight of the term; learned or computed weights are part of it
+            if any(trainable_leaves(window, j, ancestors(window, j)) for j in others):
+                terms.append(i)
+            else:
+                stack.extend(wanting)
+        elif step.name in _GATHER and all(_size(window.meta[j]) == 1 for j in step.inputs):
+            stack.extend(step.inputs)
+        elif step.name in _REDUCE and _gathered(window, step):
+            stack.extend(step.inputs)
+        else:
+            terms.append(i)
+    return list(dict.fromkeys(terms + stack)), numbers
+
+
+def _gathered(window, step) -> bool:
+    """Whether a sum or mean runs over scalars that were stacked for it."""
+    if len(step.inputs) != 1:
+        return False
+    maker = window.meta[step.inputs[0]].maker
+    return _size(window.meta[step.inputs[0]]) == 1 or maker >= 0 and window.trace[maker].name in _GATHER and \
+        all(_size(window.meta[j]) == 1 for j in window.trace[maker].inputs)
+
+
+def _size(meta) -> int:
+    size = 1
+    for length in meta.shape:
+        size *= length
+    return size
+
+
+def _without_gradient(watch, window, i: int, loss_at: int, graded: set[int], held: dict) -> None:
+    """A term whose value depends on what an optimizer trains and whose gradient does not."""
+    meta = window.meta[i]
+    if meta.wants_grad or _size(meta) != 1 or meta.maker < 0:
+        return
+    made_by = ancestors(window, i)
+    read = {j for step in made_by for j in window.trace[step].inputs}
+    if read & graded:
+        return  # (metric - loss).detach() + loss: another number is shown, the gradient is meant to be the loss's
+    leaves = trainable_leaves(window, i, made_by)
+    trained = [leaf for key, leaf in leaves.items() if key in held or not held]
+    cut = lost_at(window, made_by) if trained else None
+    if not trained:
+        cut = _fresh_after_exit(window, made_by, held)
+    if cut is None:
+        return
+    maker = window.trace[meta.maker]
+    watch.observe("gradless_term", {"value": float(meta.tensor.detach()), "cut": cut, "module": maker.module, "operation": maker.name,
+                                    "optimizers": _steppers(watch, trained, held)}, maker.place or "?")
+
+
+def _steppers(watch, leaves, held) -> list[str]:
+    return sorted({facts.optimizer_name(watch, held[id(leaf)]) for leaf in leaves if id(leaf) in held})
+
+
+def _fresh_after_exit(window, made_by: set[int], held: dict) -> dict | None:
+    """A tensor filled with numbers in this step, after numbers that depend on a trained leaf had left torch: the cut is where they left."""
+    makes = [at for at in made_by if window.trace[at].name in _NEW
+             and not any(window.meta[j].wants_grad for j in window.trace[at].inputs)]
+    if not makes:
+        return None
+    exits = [step for step in window.trace[:max(made_by)] if not step.outputs and step.name in EXITS and step.inputs]
+    for step in exits[:_LOOKED_AT]:
+        leaves = trainable_leaves(window, step.inputs[0], before := ancestors(window, step.inputs[0]))
+        if any(key in held or not held for key in leaves):
+            found = lost_at(window, before)
+            return found or {"operation": step.name.strip("_"), "place": step.place, "module": step.module, "grad_enabled": True}
+    return None
+
+
+def _number(watch, window, value: float, where: str | None, held: dict) -> None:
+    """A Python number in the sum, and the last number taken out of torch that is proportional to it or equal."""
+    for step in reversed(window.trace):
+        if step.outputs or step.name not in ("item", "__float__") or not step.inputs or not isinstance(step.result, float):
+            continue
+        leaves = trainable_leaves(window, step.inputs[0], ancestors(window, step.inputs[0]))
+        trained = [leaf for key, leaf in leaves.items() if key in held or not held]
+        if trained:
+            watch.observe("number_term", {"value": value, "left": float(step.result), "at": step.place, "operation": step.name.strip("_"),
+                                          "optimizers": _steppers(watch, trained, held)}, where or "?")
+
+
+def _left_out(watch, window, at: int, terms: list[int], made_by: set[int], held: dict) -> None:
+    """Scalars with a graph that nothing else was computed from and that the loss does not depend on."""
+    used = {j for step in window.trace if step.outputs and any(window.meta[o].wants_grad for o in step.outputs) for j in step.inputs}
+    inside = {j for step in made_by for o in (window.trace[step].outputs,) for j in o} | set(terms) | {at}
+    reached = None
+    for i, meta in enumerate(window.meta):
+        if not meta.wants_grad or meta.leaf or meta.maker < 0 or _size(meta) != 1 or i in inside or i in used or window.trace[meta.maker].module:
+            continue
+        leaves = [leaf for leaf in gradients.leaves_of(meta.tensor)[0] if id(leaf) in held] if held else []
+        reached = {id(leaf) for leaf in watch.gradients.reached} if reached is None else reached
+        lost = [leaf for leaf in leaves if id(leaf) not in reached]
+        if lost:
+            parts = split(window, i)[0]
+            whole = bool(set(parts) & ({at} | set(terms)))
+            watch.observe("scalar_left_out", {"names": [watch.name(leaf) for leaf in lost[:40]], "whole": whole, "terms": len(parts),
+                                              "operation": window.trace[meta.maker].name, "value": float(meta.tensor.detach())},
+                          window.trace[meta.maker].place or "?")
