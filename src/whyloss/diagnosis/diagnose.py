@@ -15,6 +15,7 @@ from whyloss.checks import ALL
 from whyloss.diagnosis.baselines import the_number
 from whyloss.diagnosis.examine import examine
 from whyloss.diagnosis.order import BY_NAME, STAGES
+from whyloss.diagnosis.origin import at_its_origin
 from whyloss.diagnosis.principal import ordered, rank
 from whyloss.diagnosis.progress import LEARNED, assess, read_curves, symptoms
 from whyloss.evidence import Evidence
@@ -72,7 +73,7 @@ class Walk:
             return
         fact = self.evidence.fact("learned")
         repaired = first.trial is not None and not self._is_rate(first) and fact is not None and self.laboratory is not None and \
-            _way(fact, first.trial.after) < LEARNED and self.laboratory.adopt(first.trial.experiment)
+            fact["floor"] >= 0 and _way(fact, first.trial.after) < LEARNED and self.laboratory.adopt(first.trial.experiment)
         waiting = [f for f in self.findings if f.status == "suspected" and f.cause != first.cause]
         for stage in (BY_NAME[name] for name in SECOND if name not in self.visited):
             here = [examine(kind(), self.evidence) for kind in ALL if kind.stage == stage.name]
@@ -221,8 +222,9 @@ def diagnose(evidence: Evidence, laboratory=None, *, ignore=(), only=(), experim
     began = time.monotonic()
     walk = Walk(evidence, laboratory, ignore=ignore, only=only, experiments=experiments)
     walk.run()
+    walk.findings = settle_rivals(ordered(walk.findings))
     walk.further()
-    findings = _principal_first(settle_rivals(ordered(walk.findings)), walk.principal)
+    findings = [at_its_origin(f, evidence) for f in _principal_first(ordered(walk.findings), walk.principal)]
     verdict, summary = _verdict(walk, findings)
     summary += the_number(evidence) if verdict != "healthy" else ""
     spent = laboratory.spent if laboratory is not None else 0.0

@@ -6,7 +6,7 @@ from whyloss.finding import Finding
 PRECEDENCE = [
     "backward-never-called", "step-never-called", "forward-outside-loop", "modules-not-registered", "stale-optimizer-parameters",
     "update-does-not-land", "checkpoint-cuts-gradient", "loss-term-without-gradient", "loss-on-wrong-tensor", "non-differentiable-operation", "graph-detached",
-    "parameters-frozen", "parameters-not-in-optimizer", "gradients-discarded", "setting-not-applied", "learning-rate-zero", "loss-sign-flipped",
+    "parameters-frozen", "parameters-not-in-optimizer", "gradients-discarded", "learning-rate-zero", "setting-not-applied", "loss-sign-flipped",
     "clip-before-unscale", "gradients-clipped-away", "gradients-not-cleared", "scheduler-collapses-learning-rate", "scheduler-misordered",
     "gradients-not-reduced", "ranks-diverge", "ranks-see-same-data", "batch-statistics-not-synchronised",
     "non-finite-inputs", "constant-inputs", "labels-corrupted", "softmax-over-one-element", "loss-broadcasts", "softmax-over-wrong-dimension",
@@ -15,7 +15,7 @@ PRECEDENCE = [
     "optimizer-epsilon", "half-precision-overflow", "half-precision-underflow", "update-below-precision", "log-of-zero", "division-by-zero", "root-at-zero", "exp-overflow", "non-finite-gradient",
     "zero-initialisation", "symmetric-initialisation", "initial-weights-too-large", "initial-weights-too-small", "dead-relus",
     "inputs-not-normalised", "saturated-activations", "vanishing-gradients", "exploding-gradients", "eval-mode-while-training",
-    "running-statistics-off", "batch-statistics-unreliable",
+    "running-statistics-off", "batch-statistics-unreliable", "target-leak", "train-eval-preprocessing-differs", "label-maps-differ",
 ]
 _RANK = {cause: at for at, cause in enumerate(PRECEDENCE)}
 _STATUS = {"proven": 0, "confirmed": 0, "suspected": 1, "note": 2}

@@ -68,10 +68,9 @@ def names_of_unregistered(watch, live) -> dict[int, str]:
 
 def name_late(watch, parameter: torch.Tensor) -> str:
     """A name for a tensor that first shows up after the first backward."""
-    for top in names.owners():
-        for name, candidate in top.named_parameters():
-            if candidate is parameter:
-                return f"{type(top).__name__.lower()}.{name}"
+    found = watch.late_names.find(parameter) if isinstance(parameter, torch.nn.Parameter) else None
+    if found is not None:
+        return found
     found = names.variable_names({id(parameter): parameter})
     return found.get(id(parameter), f"tensor{len(watch.program.names)}{tuple(parameter.shape)}")
 

@@ -5,6 +5,7 @@ import time
 import torch
 
 from whyloss.sources import facts, functions, place
+from whyloss.sources.evaluation import BATCHES
 from whyloss.sources.program import TAPES, Event
 from whyloss.sources.recorder import needed_for, references
 from whyloss.sources.tape import Slot, Tape
@@ -12,6 +13,7 @@ from whyloss.sources.window import Window
 
 RECORD_SECONDS = 30.0   # after so long, only sampled steps are recorded
 TRACED = 24             # the first so many steps are traced operation by operation
+ROOM = {"record": (2.0, 0.08), "trace": (3.0, 0.12)}  # our own work may take so many seconds and such a share of the run; then it waits
 
 
 class Forward:
@@ -26,6 +28,7 @@ class Forward:
         recorder = self.recorder
         if recorder.paused:
             return original(module, *args, **kwargs)
+        recorder.settle()
         if recorder.depth:
             return self._inner_call(module, original, args, kwargs)
         if next(module.parameters(), None) is None and next(module.buffers(), None) is None:
@@ -51,6 +54,7 @@ class Forward:
                     self.watch.program.know_module(bare)
                 if window.evaluation:
                     self.watch.evaluation.batch_begins(window, bare, args, kwargs)
+                    window.traced = self.watch.evaluation.batches <= BATCHES or not self.over("trace")
                 elif window.taped:
                     stored = recorder.root_call(window, bare, id(bare), args, kwargs)
         recorder.depth, recorder.path = 1, [("", bare)]
@@ -119,10 +123,17 @@ class Forward:
             window = self.open(evaluation)
         return window
 
+    def over(self, what: str) -> bool:
+        """Whether watching has cost as much as it may for now."""
+        if self.watch.began is None:
+            return False
+        fixed, share = ROOM[what]
+        return self.recorder.spent > fixed + share * (time.monotonic() - self.watch.began)
+
     def open(self, evaluation: bool = False) -> Window | None:
         at = self.watch.window_count
-        late = self.watch.began is not None and time.monotonic() - self.watch.began > RECORD_SECONDS
-        traced = at < TRACED or at >= self.watch.next_trace
+        late = self.watch.began is not None and time.monotonic() - self.watch.began > RECORD_SECONDS or self.over("record")
+        traced = at < TRACED or at >= self.watch.next_trace and not self.over("trace")
         if evaluation:
             window = Window(taped=False, traced=True, evaluation=True, step=self.watch.clock)
         elif late and not traced and at >= TAPES:

@@ -10,6 +10,7 @@ from whyloss.sources.leftovers import Leftovers
 from whyloss.sources.shards import local, readable
 
 WALK_LIMIT = 200_000  # graph nodes
+POINTS = 48  # tensors followed that are neither parameters nor held by an optimizer: a step may make new ones each time
 HALF = (torch.float16, torch.bfloat16)
 
 
@@ -28,6 +29,7 @@ class Gradients:
         self.discarded: dict[int, str | None] = {}   # unused gradient was cleared: where
         self.snapshot: dict[int, torch.Tensor] = {}
         self.snapshot_window = 0
+        self.points = 0
         self.moving: dict[int, torch.Tensor] = {}   # half-precision entries whose gradient was not 0
         self.clipped = self.unscaled = False
         self.scaler = None
@@ -50,7 +52,7 @@ class Gradients:
             if traced:
                 watch.observe("graph_size", size, where or "backward")
         for leaf in self.reached:
-            self.parameters.setdefault(id(leaf), leaf)
+            self.follow(leaf)
         watch.ever_reached.update(id(leaf) for leaf in self.reached)
         self.last_reached.update(dict.fromkeys(map(id, self.reached), watch.window_count))
         self._measure_updates()
@@ -58,6 +60,15 @@ class Gradients:
         self.leftovers.before_backward(self.reached)
         self._live_graphs(loss)
         return self.reached
+
+    def follow(self, leaf: torch.Tensor) -> None:
+        """Keep a trainable tensor in view. Points to differentiate at are made anew in every step: only the first are kept."""
+        if id(leaf) not in self.parameters:
+            if not isinstance(leaf, torch.nn.Parameter):
+                if self.points >= POINTS and self.watch.window_count > 1:
+                    return
+                self.points += 1
+            self.parameters[id(leaf)] = leaf
 
     def _taint(self) -> None:
         """A gradient that a step has used and that is still there, not zero, when a backward adds to it."""

@@ -1,6 +1,8 @@
 """Names for what a script made: modules and parameters as the user would write them."""
 
 import gc
+import time
+import weakref
 
 import torch
 
@@ -30,6 +32,31 @@ def _has_parameters(module) -> bool:
 
 def _ours(module) -> bool:
     return getattr(module, "_whyloss_copy", False)
+
+
+class Late:
+    """Names of parameters from a search of the whole process: slow, so one search serves many, and they become rare."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple] = {}
+        self.searches = 0
+        self.cost = 0.0
+        self.last = 0.0
+
+    def find(self, parameter) -> str | None:
+        name = self._known(parameter)
+        now = time.monotonic()
+        if name is None and (self.searches < 8 or now - self.last > 50 * self.cost):
+            self.known = {id(p): (weakref.ref(p), f"{type(top).__name__.lower()}.{name}")
+                          for top in reversed(owners()) for name, p in top.named_parameters()}
+            self.searches, self.last = self.searches + 1, time.monotonic()
+            self.cost = self.last - now
+            name = self._known(parameter)
+        return name
+
+    def _known(self, parameter) -> str | None:
+        reference, name = self.known.get(id(parameter), (None, None))
+        return name if reference is not None and reference() is parameter else None
 
 
 def variable_names(objects: dict[int, object]) -> dict[int, str]:

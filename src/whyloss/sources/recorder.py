@@ -4,6 +4,8 @@ The mode lies at the bottom of torch's mode stack, so a user's own modes nest an
 taken off while a compiled model runs. It returns every result unchanged.
 """
 
+from time import perf_counter
+
 import torch
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 
@@ -14,6 +16,7 @@ from whyloss.sources.window import Meta, Step, Window, storage  # noqa: F401
 
 NODE_LIMIT = 6000
 CONSTANT_LIMIT = 256 * 2**20  # bytes held by one step's constants
+CROSSING = 3e-6  # seconds that a torch function costs on its way through the mode, whatever is done with it
 
 # Calls that return no tensor and change none: run, never recorded.
 _SILENT = {"shape", "dtype", "device", "requires_grad", "is_leaf", "grad_fn", "ndim", "layout", "names", "is_cuda",
@@ -39,6 +42,8 @@ class Recorder(TorchFunctionMode):
         self.depth = 0
         self.path: list[tuple[str, object]] = []
         self.installed = False
+        self.leaving = False    # to be taken off as soon as no torch function runs
+        self.spent = 0.0        # seconds of our own work so far
         self.shared: dict[tuple[int, int], tuple] = {}  # constants already cloned in earlier steps
         self.on_operation = None
         self.on_update = None   # hears of a node that changes a parameter by hand
@@ -49,6 +54,7 @@ class Recorder(TorchFunctionMode):
 
     # ------------------------------------------------------------------ on and off
     def install(self) -> None:
+        self.leaving = False
         if not self.installed:
             above = []
             while torch._C._len_torch_function_stack():
@@ -59,20 +65,28 @@ class Recorder(TorchFunctionMode):
             self.installed = True
 
     def remove(self) -> None:
+        """Inside our own handler torch has taken the mode off and puts it back: then it is taken off at the next call of settle()."""
         if self.installed:
-            above = []
-            while torch._C._len_torch_function_stack():
+            above, found = [], False
+            while not found and torch._C._len_torch_function_stack():
                 mode = _pop_mode()
-                if mode is self:
-                    break
-                above.append(mode)
+                found = mode is self
+                if not found:
+                    above.append(mode)
             for mode in reversed(above):
                 _push_mode(mode)
-            self.installed = False
+            self.installed = self.leaving = not found
+
+    def settle(self) -> None:
+        if self.leaving:
+            self.remove()
 
     # ------------------------------------------------------------------ every torch function
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if self.leaving:
+            return func(*args, **kwargs)
+        self.spent += CROSSING
         window = self.window
         if window is None or self.paused or torch._C._current_graph_task_id() != -1:
             if window is None and not self.paused and self.on_idle is not None:
@@ -95,6 +109,7 @@ class Recorder(TorchFunctionMode):
             return func(*args, **kwargs)
         if not outer and not window.traced:
             return func(*args, **kwargs)
+        began = perf_counter()
         where = place.here(2)
         try:
             tape_args = self._refer(window, args, kwargs) if outer and window.taped else None
@@ -103,7 +118,9 @@ class Recorder(TorchFunctionMode):
         except Exception as error:  # our bookkeeping must never reach the user's loop
             window.drop(f"{type(error).__name__} while recording {name}: {error}")
             return func(*args, **kwargs)
+        self.spent += perf_counter() - began
         result = func(*args, **kwargs)
+        began = perf_counter()
         try:
             if tape_args is not None and window.taped:
                 self._tape(window, func, name, tape_args, result, where)
@@ -111,6 +128,7 @@ class Recorder(TorchFunctionMode):
                 self._trace(window, name, where, inputs, before, args, kwargs, result)
         except Exception as error:
             window.drop(f"{type(error).__name__} while recording {name}: {error}")
+        self.spent += perf_counter() - began
         if outer and self.on_result is not None:
             self.on_result(name, args, kwargs, result)
         return result

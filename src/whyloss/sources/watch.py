@@ -11,7 +11,8 @@ import torch
 
 from whyloss.evidence import Evidence
 from whyloss.observation import Run
-from whyloss.sources import embeddings, facts, graphless, meters, nonfinite, place, reshapes, termvalues, writtenloss
+from whyloss.sources import embeddings, facts, graphless, meters, names, nonfinite, place, reshapes, termvalues, writtenloss
+from whyloss.sources.origin import observe_origins
 from whyloss.sources.checkpoints import Checkpoints
 from whyloss.sources.evaluation import Evaluation
 from whyloss.sources.forward import TRACED, Forward
@@ -27,6 +28,34 @@ from whyloss.sources.scoring import Scoring
 from whyloss.sources.settings import Settings
 from whyloss.sources.tape import autocast_state
 from whyloss.sources.window import Window
+
+
+class Guard:
+    """A piece of our own work; see Watch._guard()."""
+
+    __slots__ = ("watch", "began", "plain")
+
+    def __init__(self, watch):
+        self.watch = watch
+
+    def __enter__(self) -> None:
+        self.began = time.perf_counter()
+        self.watch.recorder.paused += 1
+        self.plain = torch._C.DisableTorchFunction()  # a mode of the user's must not see our own arithmetic
+        self.plain.__enter__()
+
+    def __exit__(self, kind, error, trace) -> bool:
+        self.plain.__exit__(kind, error, trace)
+        watch, recorder = self.watch, self.watch.recorder
+        recorder.paused -= 1
+        if not recorder.paused:
+            recorder.spent += time.perf_counter() - self.began
+        if not isinstance(error, Exception):
+            return False
+        watch.errors.append(f"{type(error).__name__}: {error} ({_where(error)})")
+        watch.awake = False
+        recorder.window = None
+        return True
 
 
 class Watch:
@@ -75,6 +104,7 @@ class Watch:
         self.last_tape = None
         self.named = False
         self.named_roots: set[int] = set()
+        self.late_names = names.Late()
         self.rename_at = -1
         self.root_last: dict[int, int] = {}   # window of a root module's last training call
         self.ever_reached: set[int] = set()
@@ -103,6 +133,7 @@ class Watch:
         with self._guard():
             self.evaluation.phase_over()
             facts.at_the_end(self)
+            observe_origins(self)
 
     def _keep(self) -> None:
         """Write the evidence so far, with what at_the_end() would say now."""
@@ -133,19 +164,9 @@ class Watch:
         finally:
             self.recorder.paused -= 1
 
-    @contextlib.contextmanager
-    def _guard(self):
-        """Our own errors: recorded, watching switched off, the training goes on."""
-        self.recorder.paused += 1
-        try:
-            with torch._C.DisableTorchFunction():  # a mode of the user's must not see our own arithmetic
-                yield
-        except Exception as error:
-            self.errors.append(f"{type(error).__name__}: {error} ({_where(error)})")
-            self.awake = False
-            self.recorder.window = None
-        finally:
-            self.recorder.paused -= 1
+    def _guard(self) -> "Guard":
+        """Our own errors: recorded, watching switched off, the training goes on. Its time is counted as ours."""
+        return Guard(self)
 
     def _event(self, kind: str, where: str | None, key: int = 0, **data) -> None:
         self.counts[(kind, where)] = self.counts.get((kind, where), 0) + 1
@@ -330,6 +351,7 @@ class Watch:
                 self.program.know_optimizer(optimizer)
 
     def before_step(self, optimizer, where, closure) -> None:
+        self.recorder.settle()
         with self._guard():
             self.optimizers.setdefault(id(optimizer), optimizer)
             self.program.know_optimizer(optimizer)
@@ -359,6 +381,7 @@ class Watch:
             raise SystemExit(0)
 
     def cleared(self, parameters, where, key) -> None:
+        self.recorder.settle()
         with self._guard():
             self._event("zero", where, key[1], parameters=[id(p) for p in parameters])
             self.gradients.cleared(parameters, where)

@@ -57,6 +57,8 @@ class AxesTransposed(Check):
         progress = evidence.fact("learned", run=run)
         if not progress or progress["learned"] and progress.get("share", 1.0) > self.well:
             return
+        if progress.get("share", 1.0) < -1 or {"non-finite", "diverged"} & set(evidence.fact("symptoms", run=run) or ()):
+            return  # any change of the input's scale or length can tame such a run
         fed = [row["shape"] for column in evidence.by_subject("input", run).values() for row in column.values[:1] if row.get("floating")]
         for name, column in evidence.by_subject("layer", run).items():
             layer = column.values[-1]

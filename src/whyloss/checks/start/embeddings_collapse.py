@@ -28,6 +28,8 @@ class EmbeddingsCollapse(Check):
     causes = ("representation-collapse", "negatives-missing")
 
     def judge(self, evidence, run):
+        if evidence.series("loss", run=run).first_non_finite() is not None:
+            return  # embeddings of NaN are all alike
         losses = evidence.series("loss", run=run).finite().values
         found = {place: column.values for place, column in evidence.by_subject("embedding", run).items() if len(column) >= 5}
         for place, rows in found.items():

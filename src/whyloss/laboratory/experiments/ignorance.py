@@ -36,7 +36,7 @@ def _random(lab, seed: int):
         for leaf in arm.leaves.values():
             if leaf.is_floating_point():
                 noise = torch.randn(leaf.shape, generator=generator).to(leaf)
-                leaf.copy_(noise / max(1.0, leaf[0].numel() ** 0.5) if leaf.dim() >= 2 else leaf + 0.3 * noise)
+                leaf.copy_(noise / max(1.0, leaf[0].numel() ** 0.5) if leaf.dim() >= 2 else 1 + 0.3 * noise)  # a bias of -10 kills units
     return arm
 
 
@@ -75,7 +75,9 @@ def input_dependence(lab, asks):
         before, after = _run(arm, tape, ()), _run(arm, tape, keys)
         if not before:
             raise CannotReplay("the model's output is no tensor of numbers")
-        changes.append(0.0 if _same(before, after) else max([float((a.float() - b.float()).abs().max()) for a, b in zip(before, after)
+        if not all(torch.isfinite(t).all() for t in before if t.is_floating_point()):
+            raise CannotReplay("the outputs are not finite")
+        changes.append(0.0 if _same(before, after) else max([float((a.float() - b.float()).detach().abs().max()) for a, b in zip(before, after)
                                                               if a.shape == b.shape] + [1e-12]))
     shown = not any(changes)
     lab.clear("input-dependence")
