@@ -2,7 +2,7 @@ VENV  ?= .venv
 TORCH ?= torch==2.13.0        # the version tested; any pip arguments: make TORCH="torch --index-url ..."
 PY    := $(VENV)/bin/python
 
-.PHONY: demo test test-frameworks lint docs bench
+.PHONY: demo test test-frameworks lint docs bench bench-peers
 
 $(VENV)/.ok: pyproject.toml Makefile
 	test -x $(PY) || python3 -m venv $(VENV)
@@ -36,3 +36,16 @@ docs: $(VENV)/.ok             # writes the generated pages again
 
 bench: $(VENV)/.ok            # the scoreboard
 	OMP_NUM_THREADS=1 $(PY) bench/scoreboard.py
+
+PEERS := torch-audit traintools torchdiag torchtest2 torchmortem training-doctor trainspotter losslint gradglass traincheck
+OURS  ?=                      # results of bench/scoreboard.py (--out): make bench-peers OURS=results.json
+
+.venv-peers/.ok: $(VENV)/.ok Makefile
+	test -x .venv-peers/bin/python || python3 -m venv .venv-peers
+	$(PY) -c "import torch; print('torch==' + torch.__version__.split('+')[0])" > .venv-peers/constraints.txt
+	.venv-peers/bin/python -m pip install -q $(TORCH)
+	.venv-peers/bin/python -m pip install -q -c .venv-peers/constraints.txt scikit-learn $(PEERS)
+	touch $@
+
+bench-peers: .venv-peers/.ok  # other tools on the same patients, in an environment of their own
+	OMP_NUM_THREADS=1 .venv-peers/bin/python bench/peers.py $(if $(strip $(OURS)),--ours $(strip $(OURS)))

@@ -93,9 +93,36 @@ def run(driver_module, adapter, readers, script, seed, limit):
     if answer.exists():
         result = json.loads(answer.read_text())
     else:
-        result = {"crashed": fault.read_text()[-300:] if fault.exists() else "no end" if not done else "the process died", "found": None, "readers": {}}
+        why = fault.read_text()[-300:] if fault.exists() else "the process died" if done else "no end"
+        result = {"crashed": why, "found": None, "readers": {}}
     shutil.rmtree(folder, ignore_errors=True)
     return result
+
+
+def say(row):
+    print(row["id"], row["kind"], row["peer"], [f["key"] for f in row["found"] or []][:6], row["crashed"][:200], row["seconds"],
+          file=sys.stderr, flush=True)
+
+
+def with_commands(name, adapter, group, seed):
+    """The rows of one patient and its twin with a peer that is run by commands and wants a good run."""
+    rows, folder, problem = [], tempfile.mkdtemp(), ""
+    good = next(script for _, kind, script in group if kind == "healthy")
+    try:
+        adapter.prepare(good, seed, folder)
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"[:300]
+    for manifest, kind, script in group:
+        began, found, crashed = time.monotonic(), None, problem
+        try:
+            found = None if problem else adapter.diagnose(script, seed, folder, kind)
+        except Exception as error:
+            crashed = f"{type(error).__name__}: {error}"[:300]
+        rows.append({"id": script.parent.name, "kind": kind, "accepted": manifest["accepted"], "peer": name, "found": found, "crashed": crashed,
+                     "seconds": time.monotonic() - began})
+        say(rows[-1])
+    shutil.rmtree(folder, ignore_errors=True)
+    return rows
 
 
 def drawn(options):
@@ -117,14 +144,19 @@ def score(rows, name, adapter, cases):
     mine = [r for r in rows if r["peer"] == name and r["id"] in cases]
     sick = [r for r in mine if r["kind"] == "sick"]
     healthy = [r for r in mine if r["kind"] == "healthy"]
-    causes = (lambda f: set(adapter.CAUSES.get(f["key"], ())))
+
+    def causes(finding):
+        return set(adapter.CAUSES.get(finding["key"], ()))
+
+    def alarm(row):
+        return any(f["level"] != "info" for f in row["found"] or [])
+
     accepted = {r["id"]: set(r["accepted"]) for r in sick}
     named = {r["id"]: [c for c in map(causes, r["found"] or []) if c] for r in sick}
     anywhere = [r for r in sick if any(c & accepted[r["id"]] for c in named[r["id"]])]
     first = [r for r in sick if r["found"] and causes(r["found"][0]) & accepted[r["id"]]]
     wrong = [r for r in sick if r not in anywhere and named[r["id"]]]
-    symptom = [r for r in sick if not named[r["id"]] and any(f["level"] != "info" for f in r["found"] or [])]
-    alarm = (lambda r: any(f["level"] != "info" for f in r["found"] or []))
+    symptom = [r for r in sick if not named[r["id"]] and alarm(r)]
     twins, looks = [r for r in healthy if r["id"][0] != "H"], [r for r in healthy if r["id"][0] == "H"]
     seconds = [r["seconds"] for r in mine if r.get("seconds") is not None]
     return [f"{len(first)}/{len(sick)}", f"{len(anywhere)}/{len(sick)}", f"{len(wrong)}/{len(sick)}", f"{len(symptom)}/{len(sick)}",
@@ -150,25 +182,26 @@ def ours(file, cases):
     common = [c for causes in manifest.values() for c in causes[:1]]
     guess = max(sorted(set(common)), key=common.count)
     seconds = statistics.median([r["seconds"] for r in rows if "seconds" in r])
-    named = (lambda r: [c for c in [r.get("first"), *(o.split(" ")[0] for o in r.get("others", []))] if c])
-    naive = (lambda r: [r["naive"]] if r.get("naive") else [])
-    return [["whyloss", importlib.metadata.version("whyloss") if has("whyloss") else "this tree", "MIT", "0", *line(named, lambda r: r.get("alarm", True)),
-             f"{sum(bool(r['error']) for r in rows)}/{len(rows)}", f"{seconds:.1f}"],
+
+    def named(row):
+        return [c for c in [row.get("first"), *(other.split(" ")[0] for other in row.get("others", []))] if c]
+
+    def naive(row):
+        return [row["naive"]] if row.get("naive") else []
+
+    crashes = f"{sum(bool(r['error']) for r in rows)}/{len(rows)}"
+    return [["whyloss", "this tree", "Apache-2.0", "0", *line(named, lambda r: r.get("alarm", True)), crashes, f"{seconds:.1f}"],
             [f"always '{guess}'", "", "", "-", *line(lambda r: [guess], lambda r: True), "-", "0"],
             ["the tutorials' fixed thresholds", "", "", "-", *line(naive, lambda r: bool(naive(r))), "-", "0"]]
 
 
-def has(package):
-    return bool(importlib.util.find_spec(package))
-
-
 def table(rows, adapters, options):
-    every = [n for n, a in adapters.items() if not isinstance(a, str)]
+    every = [n for n, a in adapters.items() if not isinstance(a, str) and a.MODE != "commands" and any(r["peer"] == n for r in rows)]
     cases = {r["id"] for r in rows}
-    cases = {c for c in cases if all({r["peer"] for r in rows if r["id"] == c and r["kind"] == k} >= set(every)
-                                     for k in {r["kind"] for r in rows if r["id"] == c})}
-    lines = ["| tool | version | licence | edited lines | right cause first | right anywhere | only wrong causes | only symptoms | nothing | alarms on twins "
-             "| alarms on look-alikes | crashes | median s added |", "|" + "---|" * 13]
+    cases = {c for c in cases if all({r["peer"] for r in rows if (r["id"], r["kind"]) == (c, kind)} >= set(every)
+                                     for kind in {r["kind"] for r in rows if r["id"] == c})}
+    lines = ["| tool | version | licence | edited lines | right cause first | right anywhere | only wrong causes | only symptoms | nothing "
+             "| alarms on twins | alarms on look-alikes | crashes | median s added |", "|" + "---|" * 13]
     body = ours(options.ours, cases) if options.ours else []
     for name, adapter in adapters.items():
         if isinstance(adapter, str):
@@ -176,7 +209,8 @@ def table(rows, adapters, options):
             continue
         about = importlib.metadata.metadata(adapter.PACKAGE)
         licence = about.get("License-Expression") or about.get("License") or "?"
-        body.append([adapter.PACKAGE, about["Version"], licence, adapter.LINES, *score(rows, name, adapter, cases)])
+        held = cases if adapter.MODE != "commands" else {r["id"] for r in rows if r["peer"] == name}
+        body.append([adapter.PACKAGE, about["Version"], licence, adapter.LINES, *score(rows, name, adapter, held)])
     sick = len({r["id"] for r in rows if r["kind"] == "sick" and r["id"] in cases})
     note = f"{sick} patients with their twins, {len([c for c in cases if c[0] == 'H'])} look-alikes, seed {options.seed}, drawn with {options.draw}"
     return "\n".join([note, "", *lines, *("| " + " | ".join(map(str, cells)) + " |" for cells in body)])
@@ -208,7 +242,7 @@ def main():
             break
         for manifest, kind, script in group:
             about = {"id": script.parent.name, "kind": kind, "accepted": manifest["accepted"]}
-            wanted = {n: a for n, a in live.items() if (about["id"], kind, n) not in done}
+            wanted = {n: a for n, a in live.items() if (about["id"], kind, n) not in done and a.MODE != "commands"}
             if not wanted:
                 continue
             readers = {n: a for n, a in wanted.items() if a.MODE == "reader"}
@@ -221,12 +255,15 @@ def main():
                     result = run(driver, adapter, {}, script, options.seed, options.limit)
                     if result.get("raised") and not plain.get("raised"):
                         result["crashed"] = result["crashed"] or f"the script fails with it: {result['raised']}"
-                    seconds = None if "wall" not in result else result["spent"] if adapter.MODE == "once" else max(0, result["wall"] - plain.get("wall", 0))
-                rows.append({**about, "peer": name, "found": result["found"], "crashed": result["crashed"], "seconds": seconds,
-                             "steps": result.get("steps", plain.get("steps"))})
-                print(about["id"], kind, name, [f["key"] for f in result["found"] or []][:5], result["crashed"][:200], seconds, file=sys.stderr, flush=True)
+                    added = max(0, result.get("wall", 0) - plain.get("wall", 0))
+                    seconds = None if "wall" not in result else result["spent"] if adapter.MODE == "once" else added
+                rows.append({**about, "peer": name, "found": result["found"], "crashed": result["crashed"], "seconds": seconds})
+                say(rows[-1])
+        for name in (n for n, a in live.items() if a.MODE == "commands" and (group[0][2].parent.name, group[0][1], n) not in done):
+            rows += with_commands(name, live[name], group, options.seed)
         if options.out:
             Path(options.out).write_text(json.dumps(rows, indent=1) + "\n")
+    adapters.update({n: load(n) for n in sorted({r["peer"] for r in rows} - set(adapters))})
     print(table(rows, adapters, options))
 
 

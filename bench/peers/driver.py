@@ -59,9 +59,9 @@ class Tape(TorchFunctionMode):
             new = dict(zip(map(id, tree_flatten(self.output)[0]), tree_flatten(output)[0]))
             if target is not None:
                 new[id(target)] = labels
-            swap = (lambda leaf: new.get(id(leaf), leaf))
             for func, args, kwargs, result in chain:
-                again = func(*tree_map(swap, args), **tree_map(swap, kwargs))
+                args, kwargs = tree_map(lambda leaf: new.get(id(leaf), leaf), (args, kwargs))
+                again = func(*args, **kwargs)
                 new.update(zip(map(id, tree_flatten(result)[0]), tree_flatten(again)[0]))
             return new[id(loss)]
         return loss_fn
@@ -206,7 +206,8 @@ class Driver:
             return
         self.open = False
         self.value = float(self.loss.detach()) if self.loss.numel() == 1 else math.nan
-        row = {"step": self.iteration, "loss": self.value, "lr": self.optimizer.param_groups[0]["lr"] if self.optimizer else None, "grad_norm": self.grad_norm}
+        rate = self.optimizer.param_groups[0]["lr"] if self.optimizer else None
+        row = {"step": self.iteration, "loss": self.value, "lr": rate, "grad_norm": self.grad_norm}
         if self.evaluated:
             self.rows[-1]["eval_loss"], self.evaluated = sum(self.evaluated) / len(self.evaluated), []
         self.rows.append(row)

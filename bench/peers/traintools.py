@@ -26,8 +26,7 @@ CAUSES = {   # by a phrase of the warning
 class Kit:
     def __init__(self, run):
         self.inspector, self.health, self.found = BatchInspector(), GradientHealthMonitor(), {}
-        loss_fn = (lambda output, target: run.criterion[0](output, target, **run.criterion[1]))
-        self.tracker = TraintoolsTracker(run.model, loss_fn, verbose=False)
+        self.tracker = TraintoolsTracker(run.model, lambda output, target: run.criterion[0](output, target, **run.criterion[1]), verbose=False)
 
     def say(self, text, level="warning"):
         key = next((k for k in CAUSES if k in text), text[:40])

@@ -7,7 +7,7 @@ from whyloss.finding import Finding, Location
 
 ROLE = {
     **dict.fromkeys(("inputs-not-normalised", "constant-inputs", "non-finite-inputs", "train-eval-preprocessing-differs", "validation-leak",
-                     "single-class-batches"), "input"),
+                     "single-class-batches", "overfitting"), "input"),
     "targets-not-normalised": "target",
 }
 

@@ -79,7 +79,8 @@ def _script_is_over() -> None:
     watch = _state.get("watch")
     if watch is None or os.getpid() != _state["pid"]:
         return
-    trained = watch.window_count or watch.step_count or watch.program.modules or watch.evidence.has("gradient_free_loss")
+    trained = watch.window_count or watch.step_count or watch.program.modules or any(
+        map(watch.evidence.has, ("gradient_free_loss", "functional_grad")))
     with contextlib.suppress(Exception):
         sys.stdout.flush()
     watch.stop()

@@ -18,6 +18,7 @@ class Checkpoints:
         self.watch = watch
         self.loaded: list[tuple] = []    # (module, place, {name: first entries})
         self.files: list[tuple] = []     # (place, {name: (shape, first entries)})
+        self.later: list[tuple] = []     # what was loaded since training began: (module, place, observation, {name: first entries})
 
     def install(self, replace, heard) -> None:
         def make_load(original):
@@ -26,7 +27,7 @@ class Checkpoints:
                 result = original(module, state_dict, *args, **kwargs)
                 if heard():
                     with self.watch._guard():
-                        self._module(module, state_dict, result, place.here(3))
+                        self._module(module, state_dict, result, place.here(2))
                 return result
             return load_state_dict
 
@@ -36,7 +37,7 @@ class Checkpoints:
                 result = original(*args, **kwargs)
                 if heard() and not self.watch.named:
                     with self.watch._guard():
-                        self._file(result, place.here(3))
+                        self._file(result, place.here(2))
                 return result
             return load
 
@@ -44,19 +45,33 @@ class Checkpoints:
         replace(torch, "load", make_file)
 
     def _module(self, module, state, result, where) -> None:
-        if self.watch.named or not hasattr(result, "missing_keys"):
-            return  # once training has begun, states are moved about for many reasons
+        if not hasattr(result, "missing_keys"):
+            return
         missing, unexpected = list(result.missing_keys), list(result.unexpected_keys)
         shapes = {name: tuple(p.shape) for name, p in [*module.named_parameters(), *module.named_buffers()]}
         given = {k: tuple(v.shape) for k, v in state.items() if isinstance(v, torch.Tensor)}
         renamed = [(u, m) for m in missing for u in unexpected
                    if (u.endswith(f".{m}") or m.endswith(f".{u}")) and given.get(u) == shapes.get(m)]
-        self.watch.observe("state_loaded", {"module": type(module).__name__, "key": id(module), "given": len(state), "missing": len(missing),
-                                            "unexpected": len(unexpected), "examples": [missing[:2], unexpected[:2]],
-                                            "renamed": len({m for _, m in renamed}), "pair": list(renamed[0]) if renamed else None}, where or "?")
-        self.loaded = [row for row in self.loaded if row[0] is not module]
-        self.loaded.append((module, where, {name: state[name].detach().float().flatten()[:ENTRIES].cpu().clone()
-                                            for name in self._telling(given) if name in shapes and given[name] == shapes[name]}))
+        row = {"module": type(module).__name__, "key": id(module), "given": len(state), "missing": len(missing), "unexpected": len(unexpected),
+               "examples": [missing[:2], unexpected[:2]], "renamed": len({m for _, m in renamed}), "pair": list(renamed[0]) if renamed else None}
+        kept = {name: state[name].detach().float().flatten()[:ENTRIES].cpu().clone()
+                for name in self._telling(given) if name in shapes and given[name] == shapes[name]}
+        if self.watch.named:  # once training has begun, states are moved about for many reasons: it counts if another training begins with them
+            self.later = [*(known for known in self.later[1 - KEPT:] if known[0] is not module), (module, where, row, kept)]
+        else:
+            self._take(module, where, row, kept)
+
+    def _take(self, module, where, row, kept) -> None:
+        self.watch.observe("state_loaded", row, where or "?")
+        self.loaded = [known for known in self.loaded if known[0] is not module]
+        self.loaded.append((module, where, kept))
+
+    def stage_begins(self, trained: dict) -> None:
+        """Another training begins: what was loaded into models that were not trained before is what it begins from."""
+        for module, where, row, kept in self.later:
+            if not any(id(p) in trained for p in module.parameters()):
+                self._take(module, where, row, kept)
+        self.later = []
 
     def _file(self, content, where) -> None:
         state = _state_in(content)

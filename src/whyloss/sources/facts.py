@@ -124,6 +124,8 @@ def at_the_end(watch) -> None:
 
 def _main_loss(watch) -> None:
     """The place whose backward is called most often gives the run's loss curve."""
+    if not watch.window_count and not watch.step_count:
+        _without_backward(watch)
     by_place = watch.evidence.by_subject("loss")
     if not by_place:
         return
@@ -131,6 +133,17 @@ def _main_loss(watch) -> None:
     for step, value in zip(list(series.steps), list(series.values)):
         watch.observe("loss", value, "run", step)
     watch.observe("main_loss_place", subject)
+
+
+def _without_backward(watch) -> None:
+    """A loop whose gradients all come from autograd.grad: its losses and its tensors are those of the training."""
+    for where, column in watch.evidence.by_subject("functional_grad").items():
+        if len(column) >= 5:
+            for step, row in zip(list(column.steps), list(column.values)):
+                watch.observe("loss", row["loss"], where, step)
+    for key, leaf in watch.gradients.functional_leaves.items():
+        watch.gradients.parameters.setdefault(key, leaf)
+        watch.ever_reached.add(key)
 
 
 def _optimizer_fact(watch, optimizer) -> dict:

@@ -23,6 +23,7 @@ class Forward:
         self.watch = watch
         self.recorder = watch.recorder
         self.recent: list[Window] = []   # the last finished windows
+        self.traced = TRACED
 
     def module_call(self, module, original, args, kwargs):
         recorder = self.recorder
@@ -120,7 +121,7 @@ class Forward:
             self.retire(window)
             window = recorder.window = None
         if window is None:
-            window = self.open(evaluation)
+            window = self.open(evaluation, new=not evaluation and id(module) not in self.watch.program.modules)
         return window
 
     def over(self, what: str) -> bool:
@@ -130,10 +131,11 @@ class Forward:
         fixed, share = ROOM[what]
         return self.recorder.spent > fixed + share * (time.monotonic() - self.watch.began)
 
-    def open(self, evaluation: bool = False) -> Window | None:
+    def open(self, evaluation: bool = False, new: bool = False) -> Window | None:
+        """new: it begins with a model that was not seen before, and may be the first of another training."""
         at = self.watch.window_count
         late = self.watch.began is not None and time.monotonic() - self.watch.began > RECORD_SECONDS or self.over("record")
-        traced = at < TRACED or at >= self.watch.next_trace and not self.over("trace")
+        traced = new or at < self.traced or at >= self.watch.next_trace and not self.over("trace")
         if evaluation:
             window = Window(taped=False, traced=True, evaluation=True, step=self.watch.clock)
         elif late and not traced and at >= TAPES:

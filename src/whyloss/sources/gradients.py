@@ -38,6 +38,7 @@ class Gradients:
         self.held: list = []                # loss graphs still alive
         self.backward_clock = -1
         self.readers: dict[str, int] = {}            # lines outside optimizers that read .grad
+        self.functional_leaves: dict[int, torch.Tensor] = {}   # what it is asked about
         self.functional: dict[str, list] = {}        # autograd.grad: place -> the tensors of the last call, by value
 
     # ------------------------------------------------------------------ backward
@@ -168,6 +169,10 @@ class Gradients:
         self.functional[where] = now
         moved = None if before is None else len(before) != len(now) or any(
             a.shape != b.shape or not torch.equal(a, b) for a, b in zip(before, now))
+        if calls == 1:  # before the first update: what a loop without backward() begins from
+            for leaf in wanted:
+                watch.program.know_leaf(leaf)
+                self.functional_leaves.setdefault(id(leaf), leaf)
         names = [watch.name(t) for t in wanted[:4]] if calls == 1 else []
         watch.observe("functional_grad", {"loss": float(loss.detach()), "moved": moved, "names": names}, where or "autograd.grad", calls - 1)
 

@@ -82,6 +82,12 @@ def _bound(tree, statement, name: str, line: int) -> tuple[str, int] | None:
         if name == "self":
             return result
         binding = _last_binding(scope, name, line) if scope is not None else None
+        if binding is None and isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            given = _handed_over(tree, scope, name)
+            if given is not None:
+                (name, call), line = given, given[1].lineno + 1
+                scope = _scope(call)
+                continue
         if binding is None:
             outer = _last_binding(tree, name, None, skip=scope)
             if outer is None:
@@ -93,6 +99,19 @@ def _bound(tree, statement, name: str, line: int) -> tuple[str, int] | None:
             return result
         name = following
     return result
+
+
+def _handed_over(tree, function, name: str):
+    """(name, call) of what the calls of a function give for its parameter, if all give the same variable."""
+    parameters = [a.arg for a in function.args.args if a.arg != "self"]
+    if name not in parameters:
+        return None
+    at, found = parameters.index(name), {}
+    for call in (n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", getattr(n.func, "attr", None)) == function.name):
+        value = call.args[at] if at < len(call.args) else next((k.value for k in call.keywords if k.arg == name), None)
+        if value is not None:
+            found[_base(value)] = call
+    return next(iter(found.items())) if len(found) == 1 and None not in found else None
 
 
 def _followed(binding) -> str | None:

@@ -26,6 +26,7 @@ from whyloss.sources.shards import Shards
 from whyloss.sources.recorder import Recorder, finish, joined
 from whyloss.sources.scoring import Scoring
 from whyloss.sources.settings import Settings
+from whyloss.sources.stages import Stages
 from whyloss.sources.tape import autocast_state
 from whyloss.sources.window import Window
 
@@ -61,44 +62,54 @@ class Guard:
 class Watch:
     """One watch. start() puts it on, stop() takes it off and completes the evidence."""
 
+    STAGE = ("evidence", "program", "forward", "gradients", "layers", "normalisation", "evaluation", "scoring", "settings", "clock", "window_count",
+             "step_count", "stepped_since_backward", "early", "first_value", "optimizers", "optimizer_places", "root_names", "counts", "next_trace",
+             "first_non_finite", "last_tape", "named", "named_roots", "late_names", "rename_at", "root_last", "ever_reached", "tops", "live_tops",
+             "unregistered", "last_window", "last_loss")
+
     def __init__(self, *, steps: int | None = None):
         self.evidence = Evidence()
         self.evidence.add_run(Run("main", "watched"))
-        self.program = Program()
         self.recorder = Recorder()
         self.recorder.on_operation = self._operation
         self.recorder.on_idle = self._idle
-        self.forward = Forward(self)
-        self.recorder.on_update = self.forward.updated_by_hand
-        self.recorder.is_target = self.forward.is_target
+        self.recorder.on_result = self._result
+        self.recorder.on_inner = self._inner
         self.inside_backward = False
         self.ledger = None        # evidence on disk, for runs that are killed; see ledger.py
+        self.shards = Shards()
+        self.fresh()
+        self.recorder.on_update = self.forward.updated_by_hand
+        self.recorder.is_target = self.forward.is_target
+        self.ranks = Ranks(self)
+        self.checkpoints = Checkpoints(self)
+        self.stages = Stages(self)
+        self.patches = Patches(self)
+        self.limit = steps
+        self.awake = False
+        self.began: float | None = None
+        self.errors: list[str] = []
+
+    def fresh(self) -> None:
+        """What belongs to one training; see stages.py."""
+        self.program = Program()
+        self.forward = Forward(self)
         self.gradients = Gradients(self)
         self.layers = Layers(self)
         self.normalisation = Normalisation(self)
         self.evaluation = Evaluation(self)
         self.scoring = Scoring(self)
         self.settings = Settings(self)
-        self.recorder.on_result = self._result
-        self.recorder.on_inner = self._inner
-        self.shards = Shards()
-        self.ranks = Ranks(self)
-        self.checkpoints = Checkpoints(self)
-        self.patches = Patches(self)
-        self.limit = steps
-        self.awake = False
         self.clock = 0            # training iterations so far: the step of every observation
         self.window_count = 0     # backward passes so far
         self.step_count = 0       # optimizer steps so far
         self.stepped_since_backward = True
         self.early = False        # record from the end of the last backward: loops without modules
-        self.began: float | None = None
         self.first_value: float | None = None
         self.optimizers: dict[int, torch.optim.Optimizer] = {}
         self.optimizer_places: dict[int, str | None] = {}
         self.root_names: dict[int, dict[int, str]] = {}
         self.counts: dict[tuple[str, str | None], int] = {}
-        self.errors: list[str] = []
         self.next_trace = TRACED
         self.first_non_finite: dict | None = None
         self.last_tape = None
@@ -131,8 +142,7 @@ class Watch:
         self.recorder.remove()
         self.patches.remove()
         with self._guard():
-            self.evaluation.phase_over()
-            facts.at_the_end(self)
+            self.stages.over()
             observe_origins(self)
 
     def _keep(self) -> None:
@@ -233,6 +243,7 @@ class Watch:
                 window.traced = False
             elif window is None or not window.roots and not window.nodes:
                 self.early = True
+            self.stages.before_backward(window, loss, where)
             value, scale = self._loss_value(window, loss)
             slot = None
             if len(losses) > 1:
@@ -345,6 +356,7 @@ class Watch:
     def optimizer_made(self, optimizer, where) -> None:
         self.optimizers[id(optimizer)] = optimizer
         self.optimizer_places[id(optimizer)] = where
+        self.stages.optimizer_made(optimizer)
         with self._guard():
             self.settings.optimizer_made(optimizer)
             if self.named:

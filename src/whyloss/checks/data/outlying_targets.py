@@ -19,6 +19,7 @@ class OutlyingTargets(Check):
     """
 
     times: float = 8.0   # times the median extreme
+    sentinel: float = 20.0  # times the median extreme, and the same value in several batches
     share: float = 0.4   # of the batches at most: else it is the data's own scale
 
     stage = "start"
@@ -43,7 +44,10 @@ class OutlyingTargets(Check):
                 continue
             steps = ", ".join(str(step) for step, _ in bad[:6])
             limit = float(self.times * middle)
-            yield self.suspect("labels-corrupted", subject="targets", step=bad[0][0], location=place, asks={"limit": limit, "always": True},
+            # the very same extreme again and again is no measurement but a code for "missing": that needs no experiment
+            values = [size for _, size in bad]
+            code = any(values.count(v) > 1 and v > self.sentinel * middle for v in values)
+            yield (self.prove if code else self.suspect)("labels-corrupted", subject="targets", step=bad[0][0], location=place, asks={"limit": limit, "always": True},
                                measured=f"{len(bad)} of {len(rows)} batches hold targets up to {max(s for _, s in bad):.4g} (steps {steps}); elsewhere up to {middle:.4g}",
                                expected=f"extremes near {middle:.3g} in every batch", explains=("spiky", "oscillating"),
                                message=f"Single batches hold targets {max(s for _, s in bad) / middle:.0f} times larger than all others, and the loss jumps exactly there.",

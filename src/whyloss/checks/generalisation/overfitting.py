@@ -29,7 +29,8 @@ class Overfitting(Check):
         reading = read_pair(train.steps, train.values, val.steps, val.values)
         if reading.label != "overfitting" or reading.confidence < self.sure:
             return
-        yield self.prove("overfitting", subject="validation loss", step=reading.turning_step, explains=("overfitting",), measured=reading.detail,
+        yield self.prove("overfitting", subject="validation loss", step=reading.turning_step, explains=("overfitting",),
+                         location=next(iter(evidence.by_subject("root", run)), None), measured=reading.detail,
                          expected="a validation loss that falls or stays",
                          message=f"Since step {reading.turning_step} the model improves on the training data only.",
                          remedies=(f"stop at step {reading.turning_step}", "more data or augmentation", "weight decay, dropout, or a smaller model"))

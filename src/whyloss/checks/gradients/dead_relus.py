@@ -59,12 +59,28 @@ class DeadRelus(Check):
         late = began > column.steps[0] and min(column.values) < share - 0.25
         when = f"since step {began} (at step {column.steps[0]} it was {start:.0%})" if late else "from the start"
         burst = f"; the gradient norm jumped to {spike[1]:.3g} at step {spike[0]}, {spike[2]:.0f} x its median" if spike and late else ""
-        yield self.suspect("dead-relus", **said, asks={"rate_factor": 0.1} if late else {},
+        jump = self._jump(evidence, run, name) if late else None
+        if jump:
+            burst += f"; the learning rate was {jump[1]:g} at step {jump[0]}, {jump[2]:.0f} x its usual value"
+        say = self.prove if jump else self.suspect  # alive before one overlong step and dead after it: no experiment is needed
+        yield say("dead-relus", **{**said, "step": jump[0]} if jump else said, **({} if jump else {"asks": {"rate_factor": 0.1} if late else {}}),
                            measured=f"{share:.0%} of the units of {name} are 0 for every sample, {when}{burst}",
                            message=f"{share:.0%} of {name} died {when}: no gradient passes through these units." if late else
                                    f"{share:.0%} of {name} never fire, {when}.",
                            remedies=("lower the learning rate or clip the gradient norm, and start from fresh weights",) if late else
                                     ("initialise the layer in front again, with biases at 0",))
+
+    def _jump(self, evidence, run, name):
+        """(step, rate, times the median) of a few steps' rate far above all others, with the units alive before it and dead after it."""
+        dead = evidence.series("dead_share", name, run)
+        for column in evidence.by_subject("learning_rate", run).values():
+            values = np.array(column.values, float)
+            middle, at = float(np.median(values)), int(values.argmax())
+            before, after = [v for s, v in zip(dead.steps, dead.values) if s <= column.steps[at]], [v for s, v in zip(dead.steps, dead.values) if s > column.steps[at]]
+            if middle > 0 and values[at] > self.spike * middle and (values > self.spike * middle).sum() <= 3 and before and after and \
+                    float(np.median(after[:5])) > float(np.median(before[-5:])) + 0.25:
+                return column.steps[at], float(values[at]), values[at] / middle
+        return None
 
     def _spike(self, evidence, run, began):
         """(step, norm, times the median before) of the largest gradient norm up to `began`."""

@@ -144,7 +144,10 @@ class FirstNonFinite(Check):
                                expected="gradients of order 1",
                                message=f"The gradient through {recurrent[0]} is huge before the first step: each time step multiplies it.")
         if not losses or losses[-1] > self.grown * abs(losses[0]) or fact["step"] < 20 or math.isfinite(fact["loss"]):
-            yield self.suspect("learning-rate-too-high", **facts, measured=measured, expected="a loss that does not grow",
+            made = [c.values[-1]["place"] for c in evidence.by_subject("optimizer", run).values() if c.values[-1].get("place")]
+            group = next(iter(evidence.by_subject("learning_rate", run)), facts["subject"])
+            yield self.suspect("learning-rate-too-high", **{**facts, "subject": group, **({"location": made[0]} if made else {})},
+                               measured=measured, expected="a loss that does not grow",
                                message=f"{operation or 'An operation'} overflowed because the numbers had grown: the steps are too long.")
 
 
