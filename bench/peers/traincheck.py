@@ -54,13 +54,13 @@ def trace(script, seed, folder, name, timeout):
     return Path(folder, name)
 
 
-def prepare(good, seed, folder, timeout=240):
+def prepare(good, seed, folder, timeout=60):
     """The good run and its invariants."""
     reference = trace(good, seed + 1, folder, "reference", timeout)
     command(folder, seed, timeout, "infer", "-f", reference, "-o", Path(folder, "invariants.json"))
 
 
-def diagnose(script, seed, folder, kind, timeout=240):
+def diagnose(script, seed, folder, kind, timeout=60):
     """-> the broken invariants of one script, in the order of its report."""
     traced = trace(script, seed, folder, kind, timeout)
     checked, found = Path(folder, f"{kind}-checked"), []

@@ -216,6 +216,7 @@ CAUSES = [
             "for token losses divide by the tokens of the whole window",
         ),
         source="PyTorch documentation, automatic mixed precision examples: gradient accumulation",
+        prediction=Prediction("average-accumulated", "with each loss divided by k the same batches end lower"),
     ),
     Cause(
         "eval-mode-while-training", "loop",

@@ -6,8 +6,8 @@ from whyloss.finding import Finding
 PRECEDENCE = [
     "backward-never-called", "step-never-called", "forward-outside-loop", "modules-not-registered", "stale-optimizer-parameters",
     "update-does-not-land", "checkpoint-cuts-gradient", "loss-term-without-gradient", "loss-on-wrong-tensor", "non-differentiable-operation", "graph-detached",
-    "parameters-frozen", "parameters-not-in-optimizer", "gradients-discarded", "learning-rate-zero", "setting-not-applied", "loss-sign-flipped",
-    "clip-before-unscale", "gradients-clipped-away", "gradients-not-cleared", "scheduler-collapses-learning-rate", "scheduler-misordered",
+    "pretrained-weights-not-loaded", "parameters-frozen", "parameters-not-in-optimizer", "gradients-discarded", "learning-rate-zero", "setting-not-applied", "loss-sign-flipped",
+    "clip-before-unscale", "gradients-clipped-away", "gradients-not-cleared", "accumulation-not-normalised", "scheduler-collapses-learning-rate", "scheduler-misordered",
     "gradients-not-reduced", "ranks-diverge", "ranks-see-same-data", "batch-statistics-not-synchronised",
     "non-finite-inputs", "constant-inputs", "labels-corrupted", "softmax-over-one-element", "loss-broadcasts", "softmax-over-wrong-dimension",
     "nll-without-log-softmax", "sigmoid-before-bce-with-logits", "softmax-before-cross-entropy", "output-width-mismatch",

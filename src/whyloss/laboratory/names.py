@@ -20,6 +20,7 @@ EXPERIMENTS = {
     "clear-gradients": "gradients cleared before each step's backward",
     "keep-gradients": "gradients kept until the step has used them",
     "fresh-optimizer": "a new optimizer of the same kind over all trainable parameters",
+    "average-accumulated": "each loss divided by the number of backward passes that a step sums",
     "raise-learning-rate": "the learning rate raised by decades",
     "lower-learning-rate": "the learning rate lowered by decades",
     "constant-learning-rate": "the schedule taken off: the first learning rate kept",

@@ -11,6 +11,7 @@ from whyloss.sources.shards import local, readable
 
 WALK_LIMIT = 200_000  # graph nodes
 POINTS = 48  # tensors followed that are neither parameters nor held by an optimizer: a step may make new ones each time
+COMPARED, CALLS = 256, 20_000   # calls of autograd.grad from one line whose tensors, and whose losses, are looked at
 HALF = (torch.float16, torch.bfloat16)
 
 
@@ -157,23 +158,28 @@ class Gradients:
         if where is not None:
             self.readers[where] = self.readers.get(where, 0) + 1
 
-    def functional_grad(self, outputs, inputs, where) -> None:
-        """A loss differentiated by autograd.grad: its value, and whether the tensors moved since the last call from there."""
+    def functional_grad(self, loss, wanted, where, gradients=None) -> None:
+        """A loss differentiated by a function: its value, whether the tensors moved since the last call from there, and the gradients."""
         watch = self.watch
-        loss = outputs if isinstance(outputs, torch.Tensor) else tuple(outputs)[0]
-        wanted = [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
         calls = watch.counts[("autograd.grad", where)]
-        if loss.numel() != 1 or calls > 256 or not all(isinstance(t, torch.Tensor) and t.is_leaf for t in wanted):
+        if loss.numel() != 1 or not wanted or calls > CALLS:
             return
-        before, now = self.functional.get(where), [t.detach().clone() for t in wanted]
-        self.functional[where] = now
-        moved = None if before is None else len(before) != len(now) or any(
-            a.shape != b.shape or not torch.equal(a, b) for a, b in zip(before, now))
-        if calls == 1:  # before the first update: what a loop without backward() begins from
-            for leaf in wanted:
-                watch.program.know_leaf(leaf)
-                self.functional_leaves.setdefault(id(leaf), leaf)
-        names = [watch.name(t) for t in wanted[:4]] if calls == 1 else []
+        moved, names = None, []
+        if calls <= COMPARED:
+            before, now = self.functional.get(where), [t.detach().clone() for t in wanted]
+            self.functional[where] = now
+            moved = None if before is None else len(before) != len(now) or any(
+                a.shape != b.shape or not torch.equal(a, b) for a, b in zip(before, now))
+        if calls == 1:
+            if not watch.window_count and not watch.optimizers:  # what a loop without backward() begins from
+                for leaf in wanted:
+                    watch.program.know_leaf(leaf)
+                    self.functional_leaves.setdefault(id(leaf), leaf)
+            names = [watch.name(t) for t in wanted[:4]]
+        if calls <= POINTS and gradients is not None:
+            for leaf, gradient in zip(wanted, gradients):
+                if id(leaf) in self.functional_leaves:
+                    watch.observe("grad_state", meters.grad_state(gradient), watch.name(leaf), calls - 1)
         watch.observe("functional_grad", {"loss": float(loss.detach()), "moved": moved, "names": names}, where or "autograd.grad", calls - 1)
 
     # ------------------------------------------------------------------ steps and clears

@@ -9,7 +9,7 @@ import threading
 
 import torch
 
-from whyloss.sources import collectives, place, settings
+from whyloss.sources import collectives, place, settings, transforms
 
 
 class Patches:
@@ -45,6 +45,7 @@ class Patches:
         self._schedulers()
         self._scaler()
         self._compile()
+        transforms.patch(self.watch, self._replace, self.heard)
         settings.patch(self.watch, self._replace, self.heard)
         self.watch.checkpoints.install(self._replace, self.heard)
         collectives.install(self)
@@ -118,9 +119,18 @@ class Patches:
         def make_grad(original):
             @functools.wraps(original)
             def grad(outputs, inputs, *args, **kwargs):
-                if heard():
-                    watch.functional_grad(outputs, inputs, place.here(2), bool(args) or bool(kwargs.get("create_graph")))
-                return original(outputs, inputs, *args, **kwargs)
+                if not heard() or watch.inside_backward:  # as above: one call comes here twice
+                    return original(outputs, inputs, *args, **kwargs)
+                where, inputs = place.here(2), inputs if isinstance(inputs, torch.Tensor) else tuple(inputs)
+                outputs = outputs if isinstance(outputs, torch.Tensor) else tuple(outputs)
+                watch.inside_backward = True
+                try:
+                    result = original(outputs, inputs, *args, **kwargs)
+                finally:
+                    watch.inside_backward = False
+                again = bool(args) or bool(kwargs.get("create_graph"))
+                watch.functional_grad(outputs, inputs, where, None if again else result)
+                return result
             return grad
 
         self._replace(torch.autograd, "grad", make_grad)

@@ -73,7 +73,8 @@ class Stages:
     # ------------------------------------------------------------------ from one to the next
     def _state(self) -> dict:
         recorder = self.watch.recorder
-        return {"watch": {name: vars(self.watch)[name] for name in self.watch.STAGE}, "places": self.places, "made": self.made, "shared": recorder.shared}
+        held = {name: vars(self.watch)[name] for name in self.watch.STAGE}
+        return {"watch": held, "places": self.places, "made": self.made, "shared": recorder.shared}
 
     def _put(self, state: dict) -> None:
         vars(self.watch).update(state["watch"])

@@ -106,6 +106,26 @@ def _broadcast(watch, window, step) -> None:
     if big > one and big > two and min(one, two) > 1 and first.wants_grad != second.wants_grad:
         watch.observe("broadcast", {"operation": step.name, "module": step.module, "shapes": [list(first.shape), list(second.shape)],
                                     "result": list(out.shape)}, step.place or "?")
+    elif len(out.shape) == 2 and one == two == out.shape[0] == out.shape[1] > 1 and not first.wants_grad and not second.wants_grad:
+        column = step.inputs[0 if len(first.shape) == 2 else 1]
+        if first.shape != second.shape and not _made_a_column(window, column):
+            watch.observe("outer", {"operation": step.name, "module": step.module, "shapes": [list(first.shape), list(second.shape)],
+                                    "result": list(out.shape)}, step.place or "?")
+
+
+def _made_a_column(window, tensor: int) -> bool:
+    """Did the user ask for the extra axis: unsqueeze, x[:, None], a view? Then the outer operation is meant."""
+    for _ in range(6):
+        maker = window.meta[tensor].maker
+        if maker < 0:
+            return True  # it came so from outside: who knows
+        step = window.trace[maker]
+        if step.name in ("unsqueeze", "__getitem__", "view", "reshape", "expand", "stack", "t", "transpose"):
+            return True
+        if step.name not in ("detach", "clone", "float", "to", "no_grad") or not step.inputs:
+            return False
+        tensor = step.inputs[0]
+    return True
 
 
 def producer(window, tensor_index: int) -> tuple[str, str, str | None, object]:

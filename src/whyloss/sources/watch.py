@@ -316,11 +316,15 @@ class Watch:
             if self.ledger is not None and self.ledger.due(self.window_count):
                 self._keep()
 
-    def functional_grad(self, outputs, inputs, where, differentiable=False) -> None:
+    def functional_grad(self, outputs, inputs, where, gradients=None) -> None:
+        """A function gave the gradients. gradients: None where they are differentiated again."""
         with self._guard():
             self._event("autograd.grad", where)
-            if not differentiable:
-                self.gradients.functional_grad(outputs, inputs, where)
+            if gradients is not None:
+                loss = outputs if isinstance(outputs, torch.Tensor) else tuple(outputs)[0]
+                wanted = [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
+                if all(isinstance(t, torch.Tensor) and t.is_leaf for t in wanted):
+                    self.gradients.functional_grad(loss, wanted, where, gradients)
 
     def _replaced(self, window) -> bool:
         """Whether the models in use changed since everything was named: named again a while later, when the old one is surely unused."""

@@ -6,6 +6,7 @@ from whyloss.errors import CannotReplay
 from whyloss.laboratory.bench import Bench, Pairs, z_of_shares
 from whyloss.laboratory.experiments.pairs import features
 from whyloss.laboratory.lab import experiment
+from whyloss.sources.lossfunctions import LOSSES
 
 NEIGHBOURS = 11
 GAP, SURE = 0.08, 5.0   # share of rows, and standard errors
@@ -38,6 +39,8 @@ def label_agreement(lab, asks):
     facts = [s.last.value for s in lab.evidence.by_subject("evaluation_inputs").values()]
     if facts and not max(f.get("repeated_training", 1) for f in facts):
         raise CannotReplay("no training row was seen twice: random augmentation may make them harder than those of the evaluation")
+    if sum(1 for n in bench.tape.nodes if n.module is None and n.name in LOSSES) > 1:
+        raise CannotReplay("the loss has several terms: the rows' labels in training need not be those that the evaluation counts")
     arm = bench.trained()
     _, seen, _ = bench.outcome(arm, bench.train)
     _, new, _ = bench.outcome(arm, bench.held)
