@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whyloss.check import Check, Need
+from whyloss.checks.rate import without_scale
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class LearningRateTooHigh(Check):
     Expects   true updates below a tenth of the weights a step.
     Means     a suspicion; confirmed only if a rate lowered by decades ends clearly lower than the unchanged run from the
               same start on the same batches (Adam hides it: its step is bounded, the loss just stays flat after one jump).
-    Not for   a training that was seen to learn; a loss that is non-finite before the first step.
+    Not for   a training that was seen to learn; a loss that is non-finite before the first step; policy gradients and scores of both signs.
     Source    ten times less against a control arm; CS231n on loss curves.
     """
 
@@ -29,7 +30,7 @@ class LearningRateTooHigh(Check):
     def judge(self, evidence, run):
         rates = [v for s in evidence.by_subject("learning_rate", run).values() for v in s.values]
         bad = evidence.series("loss", run=run).first_non_finite()
-        if not rates or max(rates) == 0 or bad == 0:
+        if not rates or max(rates) == 0 or bad == 0 or bad is None and without_scale(evidence, run):
             return
         ratios = [v for s in evidence.by_subject("update_ratio", run).values() for v in s.values[:20] if np.isfinite(v)]
         middle = float(np.median(ratios)) if ratios else 0.0

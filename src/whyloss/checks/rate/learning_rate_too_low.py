@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whyloss.check import Check, Need
+from whyloss.checks.rate import without_scale
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class LearningRateTooLow(Check):
         if {"diverged", "non-finite"} & set(symptoms):
             return
         rates = [v for s in evidence.by_subject("learning_rate", run).values() for v in s.values]
-        if not rates or max(rates) == 0:
+        if not rates or max(rates) == 0 or without_scale(evidence, run):
             return
         ratios = [v for s in evidence.by_subject("update_ratio", run).values() for v in s.values[:20]]
         middle = float(np.median(ratios)) if ratios else 0.0

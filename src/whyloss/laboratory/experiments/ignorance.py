@@ -67,6 +67,8 @@ def input_dependence(lab, asks):
     keys = {k for k in keys if not torch.equal(tape.constants[k], tape.constants[k].flip(0))}
     if not keys or not size or size < 2:
         raise CannotReplay("no model is called with a batch of samples that differ")
+    if not keys.issuperset(k for k in calls[-1].inputs if isinstance(k, int)) or len({n.module for n in calls}) > 1:
+        raise CannotReplay("several models work together: what one is given need not reach the last one")
     if tape.loss.index in calls[-1].outputs:
         raise CannotReplay("the loss is computed inside the model")
     arms = [arm for arm in (lab.program.fresh(), trained(lab), _random(lab, 1), _random(lab, 2)) if arm is not None]
