@@ -109,9 +109,10 @@ def _argument(window, tensor: int) -> tuple[int, bool]:
 
 
 def _row(watch, window, step, name: str, guess: int, target, **more) -> None:
-    prediction = window.meta[guess].tensor.detach().float()
-    if not prediction.numel():
+    prediction = window.meta[guess].tensor.detach()
+    if not prediction.numel() or prediction.is_complex():
         return
+    prediction = prediction.float()
     made, module, made_at, made_by = stepfacts.producer(window, guess)
     row = {"function": name, "reduction": "mean", "module": step.module, "counts": True, "written": True, "shape": list(prediction.shape),
            "target_shape": list(target.shape) if target is not None else None, "producer": made.rstrip("_"), "producer_module": module,

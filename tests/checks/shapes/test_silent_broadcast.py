@@ -7,7 +7,7 @@ FACT = {"operation": "mul", "module": "gate", "shapes": [[16, 1], [16]], "result
 
 
 def model(learned=False, **changes):
-    return evidence_from(broadcast={"net.py:12": [FACT | changes]}, learned=[{"learned": learned, "share": 0.0}])
+    return evidence_from(loss=[1.0, 0.9], broadcast={"net.py:12": [FACT | changes]}, learned=[{"learned": learned, "share": 0.0}])
 
 
 def test_keeps_the_contract():
@@ -23,6 +23,14 @@ def test_suspects_a_column_times_a_row():
 
     assert found.cause == "silent-broadcast" and found.status == "suspected" and found.subject == "gate"
     assert str(found.location) == "net.py:12" and found.step == 0
+
+
+def test_proves_an_outer_difference_that_no_one_asked_for():
+    fact = {"operation": "sub", "module": "", "shapes": [[16], [16, 1]], "result": [16, 16]}
+
+    found, = findings(SilentBroadcast(), evidence_from(loss=[1.0, 0.9], outer={"train.py:30": [fact]}))
+
+    assert found.status == "proven" and found.subject == "sub" and str(found.location) == "train.py:30"
 
 
 def test_spares_pairwise_differences_and_trainings_that_learn():

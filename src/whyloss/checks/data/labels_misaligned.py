@@ -35,4 +35,4 @@ class LabelsMisaligned(Check):
                                    measured="ten samples are memorised, the whole set is not learned",
                                    expected="a set that can be memorised can be learned in part",
                                    message="The mechanics work, yet nothing holds from one sample to the next: labels may not belong to their "
-                                           "inputs.")
+                                           "inputs.", asks={"unseen": True})  # not learning is no evidence of it: the test alone speaks
