@@ -2,7 +2,7 @@
 
 import torch
 
-from whyloss.sources import meters, names, sequences, stepfacts
+from whyloss.sources import meters, names, sequences
 from whyloss.sources.shards import local as own_part
 from whyloss.sources.structure import tensors_in  # noqa: F401
 

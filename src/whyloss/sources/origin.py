@@ -2,8 +2,8 @@
 
 import ast
 
-from whyloss.sources.written import trees
 from whyloss.sources import place
+from whyloss.sources.written import trees
 
 HOPS = 5            # bindings followed: xb -> batch -> loader
 _PASS = {"to", "cuda", "cpu", "float", "long", "double", "half", "clone", "detach", "contiguous", "requires_grad_", "pin_memory",

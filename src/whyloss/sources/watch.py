@@ -11,21 +11,21 @@ import torch
 
 from whyloss.evidence import Evidence
 from whyloss.observation import Run
-from whyloss.sources import embeddings, facts, graphless, meters, names, nonfinite, place, reshapes, termvalues, writtenloss
-from whyloss.sources.origin import observe_origins
+from whyloss.sources import embeddings, facts, graphless, meters, names, nonfinite, place, reshapes, stepfacts, termvalues, writtenloss
 from whyloss.sources.checkpoints import Checkpoints
 from whyloss.sources.evaluation import Evaluation
 from whyloss.sources.forward import TRACED, Forward
 from whyloss.sources.gradients import Gradients
 from whyloss.sources.layers import Layers
-from whyloss.sources.normalisation import Normalisation
 from whyloss.sources.loop import Patches
+from whyloss.sources.normalisation import Normalisation
+from whyloss.sources.origin import observe_origins
 from whyloss.sources.program import TAPES, Event, Program
 from whyloss.sources.ranks import Ranks
-from whyloss.sources.shards import Shards
 from whyloss.sources.recorder import Recorder, finish, joined
 from whyloss.sources.scoring import Scoring
 from whyloss.sources.settings import Settings
+from whyloss.sources.shards import Shards
 from whyloss.sources.stages import Stages
 from whyloss.sources.tape import autocast_state
 from whyloss.sources.window import Window
@@ -263,7 +263,7 @@ class Watch:
                 if self.window_count < TAPES:
                     self.program.keep(self.window_count, tape)
                 if window.traced:
-                    facts.stepfacts.of_step(self, window, loss, reached, where)
+                    stepfacts.of_step(self, window, loss, reached, where)
                     reshapes.of_step(self, window, loss)
                     writtenloss.observe(self, window, loss)
                     embeddings.observe(self, window, loss)

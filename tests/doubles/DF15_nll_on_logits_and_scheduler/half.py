@@ -1,10 +1,10 @@
 import os
 
 import torch
+from sklearn.datasets import load_digits
 from torch import nn
 from torch.optim import lr_scheduler
 from torch.utils.data import DataLoader, TensorDataset
-from sklearn.datasets import load_digits
 
 
 def set_seed():
