@@ -9,9 +9,10 @@ import argparse
 import concurrent.futures
 import json
 import statistics
+import threading
 from pathlib import Path
 
-from scoreboard import run_case
+from scoreboard import Warm
 
 DOUBLES = Path(__file__).resolve().parent.parent / "tests" / "doubles"
 
@@ -22,11 +23,11 @@ def manifests(only: list[str]) -> list[tuple[Path, dict]]:
     return [(folder, manifest) for folder, manifest in found if not only or any(folder.name.startswith(o) for o in only)]
 
 
-def run_double(folder: Path, manifest: dict, seed: int) -> dict:
+def run_double(warm: Warm, folder: Path, manifest: dict, seed: int) -> dict:
     """The three runs of one double. -> its row."""
-    both = run_case(manifest, "sick", folder / "sick.py", seed, 240)
-    half = run_case({**manifest, "accepted": manifest["then"]}, "sick", folder / "half.py", seed, 240)
-    healthy = run_case(manifest, "healthy", folder / "healthy.py", seed, 240)
+    both = warm.run_case(manifest, "sick", folder / "sick.py", seed, 240)
+    half = warm.run_case({**manifest, "accepted": manifest["then"]}, "sick", folder / "half.py", seed, 240)
+    healthy = warm.run_case(manifest, "healthy", folder / "healthy.py", seed, 240)
     listed = [text.split(" ")[0] for text in both.get("others", [])]
     return {"id": folder.name, "seed": seed, "first": both.get("right", False), "second": any(c in manifest["then"] for c in listed),
             "half": half.get("right", False), "alarm": healthy.get("alarm", True), "seconds": both.get("seconds", 0.0),
@@ -40,8 +41,15 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     jobs = [(*each, int(seed)) for each in manifests(list(filter(None, options.only.split(",")))) for seed in options.seeds.split(",")]
+    servers = threading.local()
+
+    def one(job: tuple) -> dict:
+        if not hasattr(servers, "warm"):
+            servers.warm = Warm()
+        return run_double(servers.warm, *job)
+
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(lambda job: run_double(*job), jobs))
+        rows = list(pool.map(one, jobs))
     total = len(rows)
     print("| principal first | second listed after it | second found after the repair | alarms on repaired | median s |\n|---|---|---|---|---|")
     print(f"| {sum(r['first'] for r in rows)}/{total} | {sum(r['second'] for r in rows)}/{total} | {sum(r['half'] for r in rows)}/{total} "

@@ -82,8 +82,8 @@ def align_preparation(lab, asks):
         share_before, share_after = float(right_before.float().mean()), float(right_after.float().mean())
         gap = float(right_known.float().mean()) - share_before
         shown = won - lost > 4 * max(won + lost, 1) ** 0.5 and share_after - share_before > max(0.03, 0.3 * gap)
-        # few rows cannot tell shares apart; a loss that loses most of its excess over training can
-        shown |= won >= lost and after < FAR_LESS * before and before - after > 0.6 * (before - known)
+        # few rows need the loss as a second witness: it must lose most of its excess over training (unsure answers alone lower it too)
+        shown |= share_after - share_before > max(0.03, 0.3 * gap) and after < FAR_LESS * before and before - after > 0.6 * (before - known)
     else:
         shown = after < LESS * before and before - after > 0.4 * max(before - known, 0.0)
         share_before, share_after = before, after
