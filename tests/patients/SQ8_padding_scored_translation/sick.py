@@ -45,7 +45,7 @@ def objective(logits, following, real):
 translator = Translator()
 adam = torch.optim.Adam(translator.parameters(), lr=2e-3)
 source, target = pairs(2000)
-for epoch in range(1):
+for epoch in range(4):
     for rows in torch.randperm(2000).split(50):
         given, wanted = target[rows, :-1], target[rows, 1:]
         seen = (given != PAD).float()
