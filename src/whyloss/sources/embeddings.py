@@ -6,6 +6,7 @@ from whyloss.sources import facts, stepfacts  # noqa: F401  (facts first: the tw
 
 _COMPARES = {"cosine_similarity", "cdist", "pairwise_distance", "triplet_margin_loss", "triplet_margin_with_distance_loss", "cosine_embedding_loss",
              "hinge_embedding_loss", "normalize"}
+_DIRECTIONS = {"cosine_similarity", "cosine_embedding_loss", "normalize"}  # lengths do not count there
 _PLAIN = {"sub", "__sub__", "subtract", "matmul", "__matmul__", "mm"}
 
 
@@ -20,7 +21,7 @@ def observe(watch, window, loss) -> None:
             parts = step.inputs
         else:
             continue
-        spreads = [s for i in parts if (s := _spread(window.meta[i].tensor)) is not None]
+        spreads = [s for i in parts if (s := _spread(window.meta[i].tensor, step.name in _DIRECTIONS)) is not None]
         if spreads and any(window.meta[i].wants_grad for i in parts):
             watch.observe("embedding", {"operation": step.name, "spread": min(spreads), "largest": max(spreads)}, step.place or "?")
 
@@ -35,10 +36,11 @@ def _origin(window, tensor: int) -> int:
     return tensor
 
 
-def _spread(tensor: torch.Tensor) -> float | None:
+def _spread(tensor: torch.Tensor, directions: bool) -> float | None:
     """Standard deviation between samples over the root mean square: 0 when every sample has the same embedding. (samples, width)"""
     if tensor.dim() != 2 or tensor.shape[0] < 4 or tensor.shape[1] < 2 or not tensor.is_floating_point():
         return None
     values = tensor.detach().float()
+    values = torch.nn.functional.normalize(values, dim=1) if directions else values
     size = float(values.pow(2).mean().sqrt())
     return float(values.var(0).mean().sqrt()) / size if size > 0 else 0.0

@@ -19,7 +19,7 @@ def test_is_unexamined_without_embeddings():
 
 
 def test_finds_the_point_and_explains_the_number():
-    found, = findings(EmbeddingsCollapse(), seen([0.4, 0.3, 0.05, 0.002, 0.001, 0.001], math.log(2)))
+    found, = findings(EmbeddingsCollapse(), seen([0.4, 0.3, 0.15, 0.002, 0.001, 0.001], math.log(2)))
 
     assert found.cause == "representation-collapse" and found.status == "proven" and found.step == 3
     assert "ln 2" in found.measured and found.subject == "cdist"

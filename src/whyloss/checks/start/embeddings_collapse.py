@@ -18,9 +18,8 @@ class EmbeddingsCollapse(Check):
     Source    Schroff et al. 2015 (FaceNet: hardest negatives collapse f(x) to a constant); Chen and He 2021 (SimSiam, without stop-gradient).
     """
 
-    equal: float = 0.03    # standard deviation between samples over the root mean square
+    equal: float = 0.1     # standard deviation between samples over the root mean square: 99 % of the energy is common to all
     shrunk: float = 0.25   # of the spread at the start
-    alike: float = 0.2     # the same, where the loss is at the value that equal embeddings give
 
     stage = "start"
     needs = (Need("embedding", points=5), Need("loss", "run"))
@@ -35,11 +34,9 @@ class EmbeddingsCollapse(Check):
         for place, rows in found.items():
             first = max(row["largest"] for row in rows[:2])
             last = sorted(row["spread"] for row in rows[-3:])
-            trivial = bool(losses) and (abs(losses[-1] + 1) < 0.01 or 0 <= losses[-1] < 0.01 * losses[0])
-            limit = self.alike if trivial else self.equal
-            if not losses or last[len(last) // 2] > limit or last[len(last) // 2] > self.shrunk * first:
+            if not losses or last[len(last) // 2] > self.equal or last[len(last) // 2] > self.shrunk * first:
                 continue
-            at = next((n for n, row in enumerate(rows) if row["spread"] <= limit), len(rows) - 1)
+            at = next((n for n, row in enumerate(rows) if row["spread"] <= self.equal), len(rows) - 1)
             means = meaning_of(losses[-1], rows[0]["operation"])
             yield self.prove("representation-collapse", subject=rows[0]["operation"], step=evidence.by_subject("embedding", run)[place].steps[at],
                              location=place, measured=f"spread of the embeddings {first:.3g} of their size at the start, "
