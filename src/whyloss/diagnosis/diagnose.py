@@ -226,7 +226,8 @@ def diagnose(evidence: Evidence, laboratory=None, *, ignore=(), only=(), experim
     walk.further()
     findings = [at_its_origin(f, evidence) for f in _principal_first(ordered(walk.findings), walk.principal)]
     verdict, summary = _verdict(walk, findings)
-    summary += the_number(evidence) if verdict != "healthy" else ""
+    number = the_number(evidence) if verdict != "healthy" else ""
+    summary = summary.rstrip(".") + number if number else summary
     spent = laboratory.spent if laboratory is not None else 0.0
     versions = {"whyloss": __version__, "python": sys.version.split()[0]}
     if "main" in evidence.runs and "torch" in evidence.runs["main"].settings:

@@ -55,5 +55,5 @@ class SettingNotApplied(Check):
             yield (self.suspect if doubt else self.prove)(
                 "setting-not-applied", subject=row["subject"].split("[")[0], step=0, location=where,
                 measured=measured.format(**row), expected="the value that was given, where the step reads it",
-                message=f"{measured.format(**row)}. {means}", remedies=(remedy.format(**row),),
+                message=means, remedies=(remedy.format(**row),),
                 asks={"rate": row["rate"]} if row.get("rate") and not isinstance(row["rate"], (list, tuple)) else {}, explains=("flat-from-start", "plateau-high", "diverged"))
