@@ -152,13 +152,15 @@ def _optimizer_fact(watch, optimizer) -> dict:
     last = watch.gradients.last_reached
     reached = {key for key, window in last.items() if window >= watch.window_count - 1 - RECENT}
     foreign = [p for p in held if id(p) not in live and id(p) not in reached]
+    asked = {id(p) for window, known in watch.root_free.values() if window >= watch.window_count - RECENT and (root := known()) is not None
+             for p in root.parameters()}
     groups = [{k: v for k, v in g.items() if k != "params" and isinstance(v, (int, float, bool, str, tuple, type(None)))}
               for g in optimizer.param_groups]
     first = watch.program.optimizers.get(id(optimizer))
     initial = [{k: v for k, v in g.items() if k != "params" and isinstance(v, (int, float, bool, str))}
                for g in first.param_groups] if first is not None else groups
     return {"class": type(optimizer).__name__, "place": watch.optimizer_places.get(id(optimizer)), "held": len(held),
-            "foreign": len(foreign), "foreign_names": [watch.name(p) for p in foreign[:8]], "groups": groups,
+            "foreign": len(foreign), "foreign_asked": sum(id(p) in asked for p in foreign), "foreign_names": [watch.name(p) for p in foreign[:8]], "groups": groups,
             "initial_groups": initial, "frozen_held": sum(not p.requires_grad for p in held),
             "stepped": any(e.kind == "step" and e.key == id(optimizer) for e in watch.program.events)}
 

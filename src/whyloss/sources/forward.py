@@ -1,6 +1,7 @@
 """Module calls of a watched training: where a step begins, what its outermost modules take and return."""
 
 import time
+import weakref
 
 import torch
 
@@ -42,7 +43,9 @@ class Forward:
         with self.watch._guard():
             where = place.here(3)
             evaluation = not torch.is_grad_enabled()
-            if not evaluation:
+            if evaluation:
+                self.watch.root_free[id(bare)] = (self.watch.window_count, weakref.ref(bare))
+            else:
                 self._fed_without_gradient(args, kwargs, where)
             self.watch.scoring.call_begins(bare, args, kwargs, evaluation, where)
             self.watch.shards.look_at(bare, self.watch.program.names)

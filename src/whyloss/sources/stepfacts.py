@@ -42,7 +42,11 @@ def of_step(watch, window, loss, reached, where) -> None:
 
 def _ancestors(window, loss) -> set[int]:
     """Indexes of the traced operations that the loss's value depends on."""
-    start = window.index.get(id(loss))
+    return _made_by(window, window.index.get(id(loss)))
+
+
+def _made_by(window, start: int | None) -> set[int]:
+    """Indexes of the traced operations that a tensor's value depends on."""
     found: set[int] = set()
     stack = [start] if start is not None else []
     while stack:
@@ -88,13 +92,15 @@ def _cut(watch, window, step, ancestors) -> None:
 
 
 def _exits(watch, window, ancestors) -> None:
-    """Numbers taken out of torch from tensors that carry a gradient, inside the model or before the loss."""
+    """Numbers taken out of torch from tensors of this step that carry a gradient and lie on no way to the loss (a printed loss cuts nothing)."""
     for step in window.trace:
         if step.outputs or not step.inputs or not window.meta[step.inputs[0]].wants_grad:
             continue
-        if window.meta[step.inputs[0]].leaf:
+        maker = window.meta[step.inputs[0]].maker
+        if maker < 0 or maker in ancestors or window.meta[step.inputs[0]].leaf:
             continue
-        watch.observe("left_torch", {"operation": step.name, "module": step.module}, step.place or "?")
+        behind = {window.trace[at].module for at in _made_by(window, step.inputs[0])}
+        watch.observe("left_torch", {"operation": step.name, "module": step.module, "behind": sorted(behind)[:200]}, step.place or "?")
 
 
 def _broadcast(watch, window, step) -> None:

@@ -64,7 +64,7 @@ class Watch:
 
     STAGE = ("evidence", "program", "forward", "gradients", "layers", "normalisation", "evaluation", "scoring", "settings", "clock", "window_count",
              "step_count", "stepped_since_backward", "early", "first_value", "optimizers", "optimizer_places", "root_names", "counts", "next_trace",
-             "first_non_finite", "last_tape", "named", "named_roots", "late_names", "rename_at", "root_last", "ever_reached", "tops", "live_tops",
+             "first_non_finite", "last_tape", "named", "named_roots", "late_names", "rename_at", "root_last", "root_free", "ever_reached", "tops", "live_tops",
              "unregistered", "last_window", "last_loss")
 
     def __init__(self, *, steps: int | None = None):
@@ -118,6 +118,7 @@ class Watch:
         self.late_names = names.Late()
         self.rename_at = -1
         self.root_last: dict[int, int] = {}   # window of a root module's last training call
+        self.root_free: dict[int, tuple] = {}   # window of a root module's last call without gradients, the module (weak)
         self.ever_reached: set[int] = set()
         self.tops: dict = {}
         self.live_tops: dict = {}

@@ -77,6 +77,9 @@ def _picked(watch, window, step, users, loss) -> None:
     if source is None or not source.wants_grad or len(source.shape) < 2 or not whole or not step.outputs:
         return
     picked = window.meta[step.outputs[0]].tensor.detach().float()
+    logarithm = _logarithm_after(window, step.outputs[0], users)  # -log(p[label]): picked first, logarithm after
+    if logarithm is not None:
+        picked = window.meta[logarithm].tensor.detach().float()
     value = float(loss.detach().float().sum())
     size = max(1e-6, abs(value))
     if min(abs(value + float(picked.mean())), abs(value + float(picked.sum()))) > 1e-4 * size:
@@ -84,12 +87,24 @@ def _picked(watch, window, step, users, loss) -> None:
     tensor = step.outputs[0]
     for _ in range(8):  # down to the loss by linear operations alone
         after = users.get(tensor, [])
-        if len(after) != 1 or after[0].name not in _LINEAR or not after[0].outputs:
+        if len(after) != 1 or after[0].name not in _LINEAR | _LOGS | _SHIFTS or not after[0].outputs:
             break
         tensor = after[0].outputs[0]
     if window.meta[tensor].tensor is loss:
         alone = torch.equal(indices[-1].reshape(-1), torch.arange(indices[-1].numel(), device=indices[-1].device))
-        _row(watch, window, step, "nll_loss", step.inputs[0], indices[-1], diagonal=alone)
+        _row(watch, window, step, "nll_loss", step.inputs[0], indices[-1], logged=logarithm is not None, diagonal=alone)
+
+
+def _logarithm_after(window, tensor: int, users: dict) -> int | None:
+    """The logarithm of a tensor, looking through small constants and clamps."""
+    for _ in range(4):
+        after = users.get(tensor, [])
+        if len(after) != 1 or not after[0].outputs or after[0].name not in _SHIFTS | _LOGS:
+            return None
+        tensor = after[0].outputs[0]
+        if after[0].name in _LOGS:
+            return tensor
+    return None
 
 
 def _argument(window, tensor: int) -> tuple[int, bool]:
@@ -108,18 +123,25 @@ def _argument(window, tensor: int) -> tuple[int, bool]:
     return tensor, complement
 
 
-def _row(watch, window, step, name: str, guess: int, target, **more) -> None:
+def _row(watch, window, step, name: str, guess: int, target, logged: bool = False, **more) -> None:
+    """logged: the loss takes the logarithm of this prediction itself; the row tells of the logarithms."""
     prediction = window.meta[guess].tensor.detach()
     if not prediction.numel() or prediction.is_complex():
         return
     prediction = prediction.float()
     made, module, made_at, made_by = stepfacts.producer(window, guess)
+    sums = prediction.sum(1) if prediction.dim() >= 2 and prediction.shape[1] > 1 else None
+    if logged:
+        prediction = prediction.clamp_min(1e-30).log()
     row = {"function": name, "reduction": "mean", "module": step.module, "counts": True, "written": True, "shape": list(prediction.shape),
            "target_shape": list(target.shape) if target is not None else None, "producer": made.rstrip("_"), "producer_module": module,
-           "producer_place": made_at, "weighted": False, "smoothing": 0.0, "value": None,
+           "producer_place": made_at, "weighted": False, "smoothing": 0.0, "value": None, "logged": logged,
            "min": float(prediction.min()), "max": float(prediction.max()), "std": float(prediction.std()) if prediction.numel() > 1 else 0.0}
-    if prediction.dim() >= 2 and prediction.shape[1] > 1:
-        row["row_sum_error"] = float((prediction.sum(1) - 1).abs().max())
+    if made_by is not None and row["producer"] in ("softmax", "log_softmax"):
+        row["producer_shape"] = list(window.meta[made_by.inputs[0]].shape)
+        row["producer_dim"] = stepfacts.normalised_axis(made_by, row["producer_shape"])
+    if sums is not None:
+        row["row_sum_error"] = float((sums - 1).abs().max())
         row["exp_row_sum_error"] = float((prediction.clamp(max=30).exp().sum(1) - 1).abs().max())
     if target is not None:
         if not target.is_floating_point() and name in ("mse_loss", "l1_loss"):

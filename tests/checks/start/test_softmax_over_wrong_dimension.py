@@ -38,3 +38,17 @@ def test_spares_a_sequence_that_is_flattened_after_the_softmax():
 
 def test_spares_the_second_half_of_a_contrastive_loss():
     assert findings(SoftmaxOverWrongDimension(), call(shape=[64, 64], producer_dim=0, producer_shape=[64, 64], exp_row_sum_error=0.9)) == []
+
+
+def test_finds_a_softmax_over_the_batch_in_a_loss_written_by_hand():
+    row = BASE | {"producer": "softmax", "written": True, "logged": True, "producer_dim": 0, "producer_shape": [64, 10], "row_sum_error": 0.85}
+
+    found, = findings(SoftmaxOverWrongDimension(), evidence_from(loss_written={"train.py:13": [row] * 3}, loss=[4.2, 4.1, 4.0]))
+
+    assert found.cause == "softmax-over-wrong-dimension" and str(found.location) == "net.py:20"
+
+
+def test_spares_positives_on_the_diagonal_of_a_contrastive_loss_written_by_hand():
+    row = BASE | {"shape": [64, 80], "written": True, "diagonal": True, "producer_dim": 0, "producer_shape": [64, 80], "exp_row_sum_error": 0.85}
+
+    assert findings(SoftmaxOverWrongDimension(), evidence_from(loss_written={"train.py:13": [row] * 3}, loss=[4.2, 4.1, 4.0])) == []

@@ -61,3 +61,24 @@ def test_spares_a_gan_whose_generator_is_used_by_another_loss():
 
 def test_spares_a_teacher_without_gradients():
     assert findings(LossOnWrongTensor(), loop(used=False, reached=0, wants=False)) == []
+
+
+TARGET = parameter(held=False, changed=False)
+
+
+def test_names_the_model_that_makes_the_loss_while_the_optimizer_holds_another():
+    holds = {"RMSprop": {"stepped": True, "held": 2, "foreign": 2, "foreign_asked": 2, "foreign_names": ["policy.weight"], "place": "train.py:9"}}
+
+    found, = findings(LossOnWrongTensor(), evidence_from(
+        root={"train.py:47": [{"module": "target", "parameters": 2, "outputs_used": True, "reached": 2, "output_wants_grad": True}] * 5},
+        parameter={"target.weight": TARGET}, optimizer=holds))
+
+    assert found.cause == "loss-on-wrong-tensor" and str(found.location) == "train.py:47" and found.subject == "target"
+
+
+def test_leaves_a_model_that_is_never_called_to_the_stale_optimizer():
+    holds = {"RMSprop": {"stepped": True, "held": 2, "foreign": 2, "foreign_asked": 0, "foreign_names": ["old.weight"], "place": "train.py:9"}}
+
+    assert findings(LossOnWrongTensor(), evidence_from(
+        root={"train.py:47": [{"module": "net", "parameters": 2, "outputs_used": True, "reached": 2, "output_wants_grad": True}] * 5},
+        parameter={"net.weight": TARGET}, optimizer=holds)) == []

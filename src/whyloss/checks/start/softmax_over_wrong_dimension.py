@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from whyloss.check import Check, Need
-from whyloss.checks.start import CLASSES, loss_calls, normalised_axis, size, source_of
+from whyloss.checks.start import CLASSES, losses, normalised_axis, size, source_of
 
 
 @dataclass(frozen=True)
@@ -21,15 +21,15 @@ class SoftmaxOverWrongDimension(Check):
     tolerance: float = 0.02
 
     stage = "start"
-    needs = (Need("loss_call"),)
+    needs = (Need("loss"),)
     isolates = "the output is normalised over the classes"
     causes = ("softmax-over-wrong-dimension",)
 
     def judge(self, evidence, run):
-        for place, call, calls in loss_calls(evidence, run):
+        for place, call, calls in losses(evidence, run):
             axis = normalised_axis(call)
             shape = call["shape"]
-            if call["function"] not in CLASSES or call["producer"] not in ("softmax", "log_softmax") or axis is None or len(shape) < 2:
+            if call["function"] not in CLASSES or call["producer"] not in ("softmax", "log_softmax") or axis is None or len(shape) < 2 or call.get("diagonal"):
                 continue
             same = call["producer_shape"] == shape
             key = "exp_row_sum_error" if call["producer"] == "log_softmax" else "row_sum_error"

@@ -41,7 +41,7 @@ class GraphDetached(Check):
         lost = unreached(evidence, run)
         uncalled = set(evidence.by_subject("module_never_called", run))
         lost = [name for name in lost if module_of(name) not in uncalled] or lost
-        cut = self._cut(evidence, run)
+        cut = self._cut(evidence, run, {module_of(name) for name in lost})
         if not lost or cut is None or self._stale(evidence, run):
             return
         operation, where, inside = cut
@@ -63,8 +63,8 @@ class GraphDetached(Check):
         return foreign and any(row["reached"] and row["requires_grad"] and not row["held"]
                                for _, row in parameters(evidence, run))
 
-    def _cut(self, evidence, run) -> tuple[str, str, str] | None:
-        """(operation, line to change, line of the operation)."""
+    def _cut(self, evidence, run, lost: set[str]) -> tuple[str, str, str] | None:
+        """(operation, line to change, line of the operation). A number that leaves torch cuts only the modules it was made by."""
         cuts = [(where, column.first.value) for where, column in evidence.by_subject("cut", run).items()
                 if column.first.value["operation"].rstrip("_") not in COUNTS]
         with_grad = [(where, row) for where, row in cuts if row["grad_enabled"]]
@@ -75,7 +75,9 @@ class GraphDetached(Check):
         if any(evidence.by_subject("cut", run)):
             return None  # a counting operation: non-differentiable-operation says it
         for where, column in evidence.by_subject("left_torch", run).items():
-            operation = column.first.value["operation"]
+            operation, behind = column.first.value["operation"], column.first.value.get("behind")
+            if behind is not None and not lost.intersection(behind) and ("" not in behind or all("." in name for name in lost)):
+                continue  # operations outside modules ("") may use bare tensors
             if len(column) >= self.backwards and operation in ("item", "tolist", "numpy", "__array__", "__float__"):
                 return operation, where, where
         return None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from whyloss.check import Check, Need
-from whyloss.checks.wiring import module_of
+from whyloss.checks.wiring import listed, module_of, moved, parameters, stepping
 from whyloss.checks.wiring.graph_detached import unreached
 
 
@@ -31,6 +31,7 @@ class LossOnWrongTensor(Check):
             return  # the loss was computed from the output, and its graph lost: loss-without-graph says where
         yield from self._scored_head(evidence, run)
         yield from self._whole_output(evidence, run)
+        yield from self._other_model(evidence, run)
 
     def _scored_head(self, evidence, run):
         """A loss of the head is computed, and another one is differentiated."""
@@ -65,3 +66,23 @@ class LossOnWrongTensor(Check):
                     message=f"The loss does not depend on the output of {name}, so {name} gets no gradient.",
                     remedies=(f"compute the loss from what {name} returns ({where})",),
                     explains=("flat-from-start", "gradient-none"))
+
+    def _other_model(self, evidence, run):
+        """The loss is computed by one model (a target network), the optimizer holds another that is only asked without gradients."""
+        left_out = [name for name, row in parameters(evidence, run) if row["reached"] and row["requires_grad"]
+                    and not row["held"] and not moved(evidence, name, row, run)]
+        calls = [(where, column) for where, column in evidence.by_subject("root", run).items()
+                 if sum(bool(o.value["reached"]) for o in column) >= self.backwards]
+        for optimizer, facts in stepping(evidence, run).items():
+            if not facts.get("foreign_asked") or facts["foreign_asked"] != facts["held"] or not left_out or not calls:
+                continue
+            where, column = calls[0]
+            yield self.prove(
+                "loss-on-wrong-tensor", subject=column.first.value["module"], step=0, location=where,
+                measured=f"the loss reaches {len(left_out)} tensors that no optimizer holds ({listed(left_out)}); the {facts['held']} that "
+                         f"{optimizer} holds ({listed(facts['foreign_names'])}) are only used without gradients",
+                expected="the loss is computed by the model that the optimizer steps",
+                message=f"The loss is computed with another model than the one {optimizer} trains, so no gradient ever reaches the latter.",
+                remedies=(f"call the model that {optimizer} holds here ({where})",),
+                explains=("flat-from-start", "gradient-none", "parameters-unchanged"))
+            return

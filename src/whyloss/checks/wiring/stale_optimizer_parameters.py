@@ -13,7 +13,8 @@ class StaleOptimizerParameters(Check):
     Sees      identity of the optimizer's tensors, of the live model's, and of those that backward reaches.
     Expects   the tensors that backward reaches are the ones the optimizer holds.
     Means     the model was copied, built again or given a new head after the optimizer was created.
-    Not for   parameters trained by a second optimizer, updates by hand, an unused optimizer.
+    Not for   parameters trained by a second optimizer, updates by hand, an unused optimizer; a model that is still called, without
+              gradients (loss-on-wrong-tensor).
     Source    torch.optim, "Constructing it"; parameters compared by identity.
     """
 
@@ -26,7 +27,7 @@ class StaleOptimizerParameters(Check):
         left_out = [name for name, row in parameters(evidence, run) if row["reached"] and row["requires_grad"]
                     and not row["held"] and not row.get("unregistered") and not moved(evidence, name, row, run)]
         for optimizer, facts in stepping(evidence, run).items():
-            if not facts["foreign"] or not left_out:
+            if not facts["foreign"] or not left_out or facts.get("foreign_asked") == facts["foreign"]:
                 continue
             yield self.prove(
                 "stale-optimizer-parameters", subject=optimizer, step=0, location=facts["place"],
