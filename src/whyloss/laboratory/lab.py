@@ -3,7 +3,6 @@
 import importlib
 import math
 import pkgutil
-import time
 
 from whyloss.errors import CannotReplay, UnknownName
 from whyloss.evidence import Evidence
@@ -11,6 +10,7 @@ from whyloss.finding import Trial
 from whyloss.laboratory.names import EXPERIMENTS
 from whyloss.laboratory.sandbox import Plan, Rehearsal, untouched
 from whyloss.observation import Run
+from whyloss.sources import clock
 from whyloss.sources.program import Program
 
 STEPS = 240           # iterations of one arm at most
@@ -65,7 +65,7 @@ class Laboratory:
         if function is None:
             self.failures[experiment] = "there is no such experiment yet"
             return None
-        began = time.monotonic()
+        began = clock.now()
         self.evidence.add_run(Run(experiment, "experiment", "main"))
         try:
             with untouched(one_thread=self.small):
@@ -74,12 +74,12 @@ class Laboratory:
             outcome, self.failures[experiment] = None, str(error)
         except Exception as error:
             outcome, self.failures[experiment] = None, f"{type(error).__name__}: {error}"
-        self.spent += time.monotonic() - began
+        self.spent += clock.now() - began
         self.cache[key] = outcome
         return outcome
 
     def deadline(self, seconds: float = ARM_SECONDS) -> float:
-        return time.monotonic() + max(0.3, min(seconds, self.budget - self.spent))
+        return clock.now() + max(0.3, min(seconds, self.budget - self.spent))
 
     def train(self, name: str, plan: Plan, *, steps: int = STEPS, seconds: float = ARM_SECONDS, arm=None) -> list[float]:
         """Train one arm. -> its main losses by iteration."""

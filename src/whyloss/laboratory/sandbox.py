@@ -7,13 +7,13 @@ from the same state, see the same batches in the same order, under the same rand
 import contextlib
 import math
 import random
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 
 import torch
 
 from whyloss.errors import CannotReplay
+from whyloss.sources import clock
 from whyloss.sources.program import Arm, Program
 from whyloss.sources.tape import Tape
 
@@ -180,7 +180,7 @@ class Rehearsal:
             if not alive:
                 self.losses.append(math.inf)
                 break
-            if time.monotonic() > deadline:
+            if clock.now() > deadline:
                 break
         return self.losses
 

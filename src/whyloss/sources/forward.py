@@ -1,11 +1,11 @@
 """Module calls of a watched training: where a step begins, what its outermost modules take and return."""
 
-import time
 import weakref
 
 import torch
 
 from whyloss.sources import facts, functions, place
+from whyloss.sources.clock import worked
 from whyloss.sources.evaluation import BATCHES
 from whyloss.sources.program import TAPES, Event
 from whyloss.sources.recorder import needed_for, references
@@ -132,12 +132,12 @@ class Forward:
         if self.watch.began is None:
             return False
         fixed, share = ROOM[what]
-        return self.recorder.spent > fixed + share * (time.monotonic() - self.watch.began)
+        return self.recorder.spent > fixed + share * (worked() - self.watch.began)
 
     def open(self, evaluation: bool = False, new: bool = False) -> Window | None:
         """new: it begins with a model that was not seen before, and may be the first of another training."""
         at = self.watch.window_count
-        late = self.watch.began is not None and time.monotonic() - self.watch.began > RECORD_SECONDS or self.over("record")
+        late = self.watch.began is not None and worked() - self.watch.began > RECORD_SECONDS or self.over("record")
         traced = new or at < self.traced or at >= self.watch.next_trace and not self.over("trace")
         if evaluation:
             window = Window(taped=False, traced=True, evaluation=True, step=self.watch.clock)

@@ -4,12 +4,12 @@ The mode lies at the bottom of torch's mode stack, so a user's own modes nest an
 taken off while a compiled model runs. It returns every result unchanged.
 """
 
-from time import perf_counter
 
 import torch
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
 
 from whyloss.sources import place
+from whyloss.sources.clock import worked
 from whyloss.sources.structure import tensors_in
 from whyloss.sources.tape import Leaf, Node, Packed, Reference, Slot, Tape, autocast_state, store
 from whyloss.sources.window import Meta, Step, Window, storage  # noqa: F401
@@ -109,7 +109,7 @@ class Recorder(TorchFunctionMode):
             return func(*args, **kwargs)
         if not outer and not window.traced:
             return func(*args, **kwargs)
-        began = perf_counter()
+        began = worked()
         where = place.here(2)
         try:
             tape_args = self._refer(window, args, kwargs) if outer and window.taped else None
@@ -118,9 +118,9 @@ class Recorder(TorchFunctionMode):
         except Exception as error:  # our bookkeeping must never reach the user's loop
             window.drop(f"{type(error).__name__} while recording {name}: {error}")
             return func(*args, **kwargs)
-        self.spent += perf_counter() - began
+        self.spent += worked() - began
         result = func(*args, **kwargs)
-        began = perf_counter()
+        began = worked()
         try:
             if tape_args is not None and window.taped:
                 self._tape(window, func, name, tape_args, result, where)
@@ -128,7 +128,7 @@ class Recorder(TorchFunctionMode):
                 self._trace(window, name, where, inputs, before, args, kwargs, result)
         except Exception as error:
             window.drop(f"{type(error).__name__} while recording {name}: {error}")
-        self.spent += perf_counter() - began
+        self.spent += worked() - began
         if outer and self.on_result is not None:
             self.on_result(name, args, kwargs, result)
         return result

@@ -5,7 +5,6 @@ An error of ours never reaches the user's loop: it is recorded and switches the 
 
 import contextlib
 import math
-import time
 
 import torch
 
@@ -13,6 +12,7 @@ from whyloss.evidence import Evidence
 from whyloss.observation import Run
 from whyloss.sources import embeddings, facts, graphless, meters, names, nonfinite, place, reshapes, stepfacts, termvalues, writtenloss
 from whyloss.sources.checkpoints import Checkpoints
+from whyloss.sources.clock import worked
 from whyloss.sources.evaluation import Evaluation
 from whyloss.sources.forward import TRACED, Forward
 from whyloss.sources.gradients import Gradients
@@ -40,7 +40,7 @@ class Guard:
         self.watch = watch
 
     def __enter__(self) -> None:
-        self.began = time.perf_counter()
+        self.began = worked()
         self.watch.recorder.paused += 1
         self.plain = torch._C.DisableTorchFunction()  # a mode of the user's must not see our own arithmetic
         self.plain.__enter__()
@@ -50,7 +50,7 @@ class Guard:
         watch, recorder = self.watch, self.watch.recorder
         recorder.paused -= 1
         if not recorder.paused:
-            recorder.spent += time.perf_counter() - self.began
+            recorder.spent += worked() - self.began
         if not isinstance(error, Exception):
             return False
         watch.errors.append(f"{type(error).__name__}: {error} ({_where(error)})")
@@ -64,8 +64,8 @@ class Watch:
 
     STAGE = ("evidence", "program", "forward", "gradients", "layers", "normalisation", "evaluation", "scoring", "settings", "clock", "window_count",
              "step_count", "stepped_since_backward", "early", "first_value", "optimizers", "optimizer_places", "root_names", "counts", "next_trace",
-             "first_non_finite", "last_tape", "named", "named_roots", "late_names", "rename_at", "root_last", "root_free", "ever_reached", "tops", "live_tops",
-             "unregistered", "last_window", "last_loss")
+             "first_non_finite", "last_tape", "named", "named_roots", "late_names", "rename_at", "root_last", "root_free", "ever_reached", "tops",
+             "live_tops", "unregistered", "last_window", "last_loss")
 
     def __init__(self, *, steps: int | None = None):
         self.evidence = Evidence()
@@ -230,7 +230,7 @@ class Watch:
             for part in losses:
                 self.scoring.differentiated(part)
             if self.began is None:
-                self.began = time.monotonic()
+                self.began = worked()
             window = self.recorder.window
             if loss.grad_fn is None:
                 graphless.observe(self, window, loss, where)

@@ -32,33 +32,58 @@ def _outputs(lab, tape, change):
     return output, seen
 
 
-def _perturbed(tape, row: int):
-    given = input_key(tape)
-    if given is None:
-        raise CannotReplay("the input of the model was not captured")
-    target = tape.constants[given]
+def _perturbed(target, axis: int, row: int):
+    """The given input with one entry of an axis changed."""
     other = target.clone()
+    here = (slice(None),) * axis + (row,)
     if target.is_floating_point():
-        other[row] = target[row] + 0.5 * target.float().std().to(target.dtype) + 0.1
+        other[here] = target[here] + 0.5 * target.float().std().to(target.dtype) + 0.1
     else:
-        other[row] = target[(row + 1) % len(target)]
+        other[here] = target[(slice(None),) * axis + ((row + 1) % target.shape[axis],)]
     return lambda key, tensor: other if tensor is target else tensor
+
+
+def _batch_axes(given, output, size: int, named: bool) -> list[tuple[int, int]]:
+    """(axis of the input, axis of the output) that may be the batch: the first, or for sequences that begin with time the second.
+
+    Where both fit, samples are mixed only if neither keeps its entries apart; a layer that is under suspicion settles it: then it is the first.
+    """
+    axes = [(0, 0)] if output.shape[0] == size else []
+    sequence = given.dim() >= 3 or given.dim() == 2 and not given.is_floating_point()
+    if sequence and not named and given.shape[1] >= 3:
+        if axes and output.dim() >= 2 and output.shape[1] == given.shape[1]:
+            axes.append((1, 1))
+        elif not axes and output.shape[0] == given.shape[1]:
+            axes.append((1, 0))
+    return axes
 
 
 @experiment("batch-dependence")
 def batch_dependence(lab, asks):
-    """One sample is changed; in eval mode only its own output row may change. Records `shown`, `rows_changed`, `first_module`."""
+    """One sample is changed; in eval mode only its own output row may change. Records `shown`, `rows_changed`, `first_module`.
+
+    asks: module  the layer under suspicion
+    """
     _, tape = first_tape(lab)
     size = batch_size(tape)
     if not any(n.module is not None for n in tape.nodes) or not size or size < 3:
         raise CannotReplay("there is no root module called with a batch of at least 3 samples")
-    row = size // 2
+    key = input_key(tape)
+    if key is None:
+        raise CannotReplay("the input of the model was not captured")
+    given = tape.constants[key]
     before, parts_before = _outputs(lab, tape, None)
-    after, parts_after = _outputs(lab, tape, _perturbed(tape, row))
-    if before is None or before.shape[0] != size:
+    axes = _batch_axes(given, before, size, bool(asks.get("module"))) if before is not None else []
+    if not axes:
         raise CannotReplay("the output has no batch axis")
-    rows = _moved(before, after, size, row)
-    first = next((name for name in parts_before if _mixes(parts_before[name], parts_after.get(name), size, row)), None)
+    for into, out in axes:
+        size = given.shape[into]
+        row = size // 2
+        after, parts_after = _outputs(lab, tape, _perturbed(given, into, row))
+        rows = _moved(before, after, out, row)
+        first = next((name for name in parts_before if _mixes(parts_before[name], parts_after.get(name), (into, out), size, row)), None)
+        if not rows:
+            break
     lab.clear("batch-dependence")
     for name, value in (("shown", bool(rows)), ("rows_changed", len(rows)), ("first_module", first)):
         lab.evidence.add(name, value, run="batch-dependence")
@@ -66,15 +91,16 @@ def batch_dependence(lab, asks):
             + (f", first in {first}" if rows and first else ""), "before": 0.0, "after": float(len(rows)), "steps": 1, "shown": bool(rows), "first_module": first}
 
 
-def _mixes(before, after, size: int, row: int) -> bool:
-    """Whether other rows of a submodule's output changed (first axis as the batch)."""
-    if after is None or before.shape != after.shape or not before.dim() or before.shape[0] != size:
+def _mixes(before, after, axes, size: int, row: int) -> bool:
+    """Whether other rows of a submodule's output changed, along the axis on which it holds the batch."""
+    if after is None or before.shape != after.shape:
         return False
-    return bool(_moved(before, after, size, row))
+    axis = next((a for a in axes if before.dim() > a and before.shape[a] == size), None)
+    return axis is not None and bool(_moved(before, after, axis, row))
 
 
-def _moved(before, after, size: int, row: int) -> list[int]:
+def _moved(before, after, axis: int, row: int) -> list[int]:
     """Other rows whose output moved by more than round-off (batched matrix products may differ in the last bits)."""
     least = 1e-5 * float(before.abs().max().clamp_min(1e-12))
-    moved = ((before - after).abs() > least).reshape(size, -1).any(1)
+    moved = ((before - after).abs() > least).movedim(axis, 0).reshape(before.shape[axis], -1).any(1)
     return sorted(set(torch.nonzero(moved).flatten().tolist()) - {row})

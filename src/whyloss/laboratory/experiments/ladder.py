@@ -2,7 +2,6 @@
 
 import copy
 import math
-import time
 
 import numpy as np
 import torch
@@ -13,6 +12,7 @@ from whyloss.laboratory.experiments.overfit import first_tape, free_outputs
 from whyloss.laboratory.experiments.pairs import features, input_key
 from whyloss.laboratory.lab import experiment
 from whyloss.laboratory.sandbox import Plan
+from whyloss.sources import clock
 
 STEPS = 200
 
@@ -52,7 +52,7 @@ class Stand:
             loss.sum().backward()
             optimizer.step()
             losses.append(float(loss.detach().sum()) / tape.scale)
-            if time.monotonic() > deadline:
+            if clock.now() > deadline:
                 break
         return losses
 

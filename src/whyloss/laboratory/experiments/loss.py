@@ -11,6 +11,7 @@ from whyloss.laboratory.experiments.overfit import first_tape, free_outputs
 from whyloss.laboratory.interventions import Replace, identity
 from whyloss.laboratory.lab import experiment
 from whyloss.laboratory.sandbox import Plan
+from whyloss.sources import clock
 from whyloss.sources.lossfunctions import CLASS_LOSSES, LOSSES
 
 _SQUASH = {"softmax", "sigmoid", "log_softmax", "relu", "tanh", "softmin", "logsigmoid", "clamp", "clip", "clamp_min",
@@ -153,7 +154,6 @@ def _train_output(lab, spare: int, learn: int, taken: int) -> list[float]:
     losses = []
     tapes = [t for t in lab.program.whole_tapes().values() if len(t.nodes) == len(tape.nodes)]
     deadline = lab.deadline(3.0)
-    import time
     for at in range(200):
         step = tapes[at % len(tapes)]
         made = step.run(arm.bindings)
@@ -166,6 +166,6 @@ def _train_output(lab, spare: int, learn: int, taken: int) -> list[float]:
         value[learn].sum().backward()
         optimizer.step()
         losses.append(float(value[spare].detach().sum()))
-        if time.monotonic() > deadline:
+        if clock.now() > deadline:
             break
     return losses

@@ -2,7 +2,6 @@
 
 import copy
 import math
-import time
 
 import numpy as np
 import torch
@@ -12,6 +11,7 @@ from whyloss.errors import CannotReplay
 from whyloss.laboratory.experiments.loop import same_kind
 from whyloss.laboratory.lab import STEPS, experiment
 from whyloss.laboratory.sandbox import Plan, Rehearsal
+from whyloss.sources import clock
 
 
 def current_rate(lab) -> float:
@@ -90,7 +90,7 @@ def sweep(lab, *, low: float = 1e-7, high: float = 10.0, steps: int = 120) -> tu
         # 4 x the FIRST raw loss never fires for bounded losses; the best smoothed loss is the yardstick
         if len(losses) > 20 and value > first + 3 * abs(first - min(losses)) + 3 * abs(first):
             break
-        if time.monotonic() > deadline:
+        if clock.now() > deadline:
             break
     return rates, losses
 

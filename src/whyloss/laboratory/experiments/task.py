@@ -1,6 +1,5 @@
 """One score per class in place of one number: are the targets class ids or quantities?"""
 
-import time
 
 import torch
 
@@ -10,6 +9,7 @@ from whyloss.laboratory.experiments.overfit import first_tape
 from whyloss.laboratory.experiments.pairs import features, input_key, target_key
 from whyloss.laboratory.lab import STEPS, experiment
 from whyloss.laboratory.sandbox import Plan, trainable
+from whyloss.sources import clock
 
 BETTER = 0.2   # share of samples right, above the rounded numbers
 CLOSER = 0.5   # squared error of the chosen class, of that of the numbers
@@ -111,6 +111,6 @@ def _classes(lab, count: int) -> _Scores:
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(logits, wanted).backward()
         optimizer.step()
-        if time.monotonic() > deadline:
+        if clock.now() > deadline:
             break
     return seen

@@ -1,6 +1,5 @@
 """The terms of a loss brought to gradients of equal size: does the one that stood still fall then?"""
 
-import time
 
 import torch
 
@@ -9,6 +8,7 @@ from whyloss.laboratory.experiments.loop import same_kind
 from whyloss.laboratory.experiments.overfit import first_tape
 from whyloss.laboratory.lab import experiment
 from whyloss.laboratory.sandbox import trainable
+from whyloss.sources import clock
 from whyloss.sources.recorder import references
 from whyloss.sources.tape import Slot
 
@@ -106,7 +106,7 @@ def _train(lab, order: list[int], factor: float) -> tuple[list[float], bool]:
         loss.backward()
         optimizer.step()
         flat.append(float(made[slots[order[0]]].detach().sum()))
-        if time.monotonic() > deadline:
+        if clock.now() > deadline:
             break
     return flat, _deaf(arm, first, list(split(first))[order[0]])
 
