@@ -6,7 +6,7 @@ import click
 
 from whyloss.errors import WhylossError
 
-COMMANDS = {"run": "run", "try": "attempt", "order": "order", "causes": "causes", "explain": "explain"}
+COMMANDS = {"run": "run", "read": "read", "try": "attempt", "order": "order", "causes": "causes", "explain": "explain"}
 
 
 class Commands(click.Group):
@@ -39,4 +39,5 @@ def main() -> None:
     whyloss run train.py --epochs 3        watch a script
     whyloss run -m package.train           or a module
     whyloss run torchrun train.py          or a command that ends in Python
+    whyloss read runs/                     read the logs of finished runs
     """

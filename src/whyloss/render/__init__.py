@@ -27,8 +27,12 @@ def render(report: Report, format: str) -> str:
 
 def write(report: Report, path: Path | str) -> None:
     """Write the report, its format by suffix. The file appears whole or not at all. Raises BadInput or OSError."""
+    put(path, render(report, format_of(path)))
+
+
+def put(path: Path | str, text: str) -> None:
+    """Write a text file that appears whole or not at all. Raises OSError."""
     path = Path(path)
-    text = render(report, format_of(path))
     if path.exists() and not path.is_file():  # a pipe or device: nothing to replace
         path.write_text(text, encoding="utf-8")
         return

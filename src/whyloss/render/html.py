@@ -22,19 +22,24 @@ def _curve_chart(curve) -> svg.Chart | None:
     return svg.chart({curve.series: (steps, curve.values)}, first_colour=2)
 
 
-def render(report: Report) -> str:
-    """The whole page. Every text goes through autoescape; the policy forbids scripts, network and foreign styles."""
+def environment():
+    """(Jinja environment, page style, its digest for the policy). Every text goes through autoescape."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     style = (_FOLDER / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    environment = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined,
-                              trim_blocks=True, lstrip_blocks=True)
-    environment.filters["plain"] = words.plain
-    environment.filters["number"] = words.number
+    made = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters["plain"] = words.plain
+    made.filters["number"] = words.number
+    return made, style, digest
+
+
+def render(report: Report) -> str:
+    """The whole page; the policy forbids scripts, network and foreign styles."""
+    made, style, digest = environment()
     columns = [(key, name) for key, name in COLUMNS if any(x.values.get(key) is not None for x in report.layers)]
     principal = report.findings[0] if report.findings and report.findings[0].status != "note" else None
-    page = environment.get_template("page.html.j2")
+    page = made.get_template("page.html.j2")
     return page.render(report=report, words=words, style=style, digest=digest, principal=principal,
                        others=[f for f in report.findings if f is not principal], columns=columns,
                        excerpt=excerpt, first_last=first_last, trial_chart=_trial_chart, curve_chart=_curve_chart,

@@ -7,7 +7,7 @@ from whyloss.render import words
 from whyloss.render.chart import finite, use_log
 
 WIDTH, HEIGHT = 640, 200
-LEFT, RIGHT, TOP, BOTTOM = 56, 130, 12, 24
+LEFT, RIGHT, TOP, BOTTOM = 72, 130, 12, 24
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,12 @@ class Chart:
     left: int = LEFT
     right: int = WIDTH - RIGHT
     bottom: int = HEIGHT - BOTTOM
+    span: tuple[float, float] = (0.0, 1.0)
+
+    def x(self, at: float) -> float:
+        """Where a place on the x axis is drawn; places outside are moved to its ends."""
+        share = min(1.0, max(0.0, (at - self.span[0]) / (self.span[1] - self.span[0])))
+        return round(self.left + share * (self.right - self.left), 1)
 
 
 def extremes(xs, ys, buckets: int = 400) -> list[tuple[float, float]]:
@@ -88,7 +94,25 @@ def chart(curves: dict[str, tuple], *, first_colour: int = 0) -> Chart | None:
     back = (lambda y: 10**y) if log else (lambda y: y)
     ticks = [y0, (y0 + y1) / 2, y1]
     return Chart(tuple(drawn), tuple((at(x0, back(t))[1], words.number(back(t))) for t in ticks),
-                 ((LEFT, words.number(x0)), (right, words.number(x1))), log, gaps)
+                 ((LEFT, words.number(x0)), (right, words.number(x1))), log, gaps, span=(x0, x1))
+
+
+def spark(values, width: int = 90, height: int = 22) -> tuple[str, ...]:
+    """`points` of a curve without axes, cut where values are not finite; log scale where that shows more."""
+    scale = math.log10 if use_log(values) else float
+    drawn = [scale(v) for v in finite(values)]
+    if not drawn:
+        return ()
+    low, high = roomy(drawn, log=scale is math.log10)
+    pieces, piece = [], []
+    for at, value in enumerate([*values, math.nan]):
+        if finite([value]):
+            x, y = 2 + at / max(1, len(values) - 1) * (width - 4), 2 + (high - scale(value)) / (high - low) * (height - 4)
+            piece.append(f"{x:.1f},{y:.1f}")
+        elif piece:
+            pieces.append(" ".join(piece if len(piece) > 1 else piece * 2))
+            piece = []
+    return tuple(pieces)
 
 
 def roomy(numbers: list[float], *, log: bool) -> tuple[float, float]:

@@ -41,6 +41,8 @@ def number(value: object) -> str:
         return "NaN"
     if math.isinf(value):
         return "infinite" if value > 0 else "-infinite"
+    if value.is_integer() and 1e4 <= abs(value) < 1e9:
+        return str(int(value))  # a count: 12030 steps, not 1.203e+04
     return f"{value:.4g}"
 
 

@@ -1,0 +1,76 @@
+"""Find logs, read them, judge them: one after another where they are few, on all cores (or any executor) where they are many."""
+
+import os
+from collections.abc import Iterable
+from itertools import chain, islice
+
+from whyloss.diagnosis.reading.many import ManyReading, read_with
+from whyloss.diagnosis.reading.run import RunReading, read_run
+from whyloss.errors import LogUnreadable
+from whyloss.logged import LoggedRun
+from whyloss.render.reading.words import Readings
+from whyloss.sources.readers import Found, find_logs, read_found
+
+FEW = 24     # logs that are read in this process: starting others takes longer
+SHOWN = 6    # runs that are shown one by one; more become a table
+
+
+def gather(paths, *, jobs: int | None = None, executor=None, **how) -> Readings:
+    """Read everything under `paths` (files, folders, patterns, addresses).
+
+    jobs      processes; None: as many as the machine has cores
+    executor  any concurrent.futures.Executor to read on in their place
+    how       what `read_run` takes: loss, val, x, loss_name, classes, baseline, floor
+    Raises LogUnreadable where nothing is, UnknownName for a column that the only run does not have.
+    """
+    logs = find_logs(paths)
+    first = list(islice(logs, FEW + 1))
+    if executor is not None:
+        return Readings(read_with(executor, runs_of, chain(first, logs), **how))
+    if len(first) <= FEW or (jobs or os.cpu_count() or 1) < 2:
+        return in_turn(chain(first, logs), how)
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(jobs) as pool:
+        return Readings(read_with(pool, runs_of, chain(first, logs), **how))
+
+
+def runs_of(found: Found) -> list[LoggedRun]:
+    """The runs of one log; none for a file in a folder that is no log. Raises LogUnreadable. For worker processes too."""
+    runs = read_found(found)
+    if runs and runs[0].format == "unreadable":
+        raise LogUnreadable(runs[0].warnings[0])
+    return runs
+
+
+def in_turn(logs: Iterable[Found], how: dict) -> Readings:
+    """Read here; the readings of a few runs are kept whole, of more only their rows."""
+    readings = Readings()
+    for found in logs:
+        try:
+            runs = runs_of(found)
+        except LogUnreadable as error:
+            readings.many.refused.append((found.path, str(error)))
+            continue
+        for run in runs:
+            reading = read_run(run, **how)
+            readings.many.add(reading)
+            if len(readings.shown) <= SHOWN:
+                readings.shown.append(reading)
+    if len(readings.many.rows) > SHOWN:
+        readings.shown = []
+    return readings
+
+
+def read(paths, *, executor=None, jobs: int | None = None, **how) -> "RunReading | ManyReading":
+    """Read training logs: what each curve shows, what it can and cannot mean, which single check to run next.
+
+    paths     a file, folder, pattern or address, or several; CSV, JSONL, trainer_state.json, TensorBoard, W&B, MLflow, text, ...
+    executor  any concurrent.futures.Executor (Dask's `client.get_executor()` is one) for thousands of runs
+    how       loss, val, x: columns by name; loss_name="cross-entropy" and classes=C, or baseline, floor: numbers in units of the loss
+    -> the reading of the run, or of all runs where there are several. Raises LogUnreadable if nothing could be read.
+    """
+    readings = gather(paths, executor=executor, jobs=jobs, **how)
+    if not readings.many.rows:
+        raise LogUnreadable("; ".join(why for _, why in readings.many.refused) or f"no training log under {paths!r}")
+    return readings.shown[0] if len(readings.shown) == 1 and not readings.many.refused else readings.many
