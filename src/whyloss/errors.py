@@ -5,6 +5,8 @@ WhylossError
 ├── NotEnoughEvidence  a question was asked that the ledger cannot answer
 ├── CannotReplay       the captured training step could not be run again on a copy
 └── BadInput           a file, option or object that cannot be used
+    └── LogUnreadable  a training log that cannot be read; the message names the file, and the line where one is known
+        └── NothingLogged  the file can be read, but holds no curve
 """
 
 import difflib
@@ -34,3 +36,11 @@ class CannotReplay(WhylossError):
 
 class BadInput(WhylossError):
     """An input that cannot be used; the message says what was given and what would do."""
+
+
+class LogUnreadable(BadInput):
+    """A training log that cannot be read; the message says which file, where in it, and what would do."""
+
+
+class NothingLogged(LogUnreadable):
+    """A file that can be read and holds no curve: a configuration, an empty log."""
