@@ -42,7 +42,7 @@ CAUSES = [
             "average over real tokens",
         ),
         source="PyTorch documentation, CrossEntropyLoss: ignore_index",
-        prediction=Prediction("padding-scored", "targets that the model knows as padding are scored", shown),
+        prediction=Prediction("padding-scored", "padding is scored, or the end token that shares its id never is", shown),
     ),
     Cause(
         "mask-blocks-row", "sequence",

@@ -108,3 +108,25 @@ def kaiming(arm) -> None:
         for leaf in arm.leaves.values():
             if id(leaf) not in loose and leaf.dim() == 2:
                 leaf.normal_(0, (2 / leaf.shape[0]) ** 0.5)
+
+
+def fit_to_inputs(arm, tape) -> None:
+    """Scale each linear or convolution layer down until its outputs on one captured step have a mean square of 1 at most, first layer first."""
+    def scaled(part, _given, output):
+        size = float(output.detach().square().mean().sqrt()) if isinstance(output, torch.Tensor) else 0.0
+        if not 2.0 < size < float("inf"):
+            return None
+        with torch.no_grad():  # the step itself may have switched gradients on
+            for parameter in (part.weight, part.bias):
+                if parameter is not None:
+                    parameter.div_(size)
+        return output / size
+
+    kinds = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
+    hooks = [part.register_forward_hook(scaled) for module in arm.modules.values() for part in module.modules() if isinstance(part, kinds)]
+    try:
+        with torch.no_grad():
+            tape.run(arm.bindings)
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -10,7 +10,7 @@ EXPERIMENTS = {
     "batch-dependence": "does the output of one sample depend on other samples?",
     "future-dependence": "does a position of a sequence see the tokens that it must predict?",
     "target-shift": "which token is each position asked for, and which is the last that it sees?",
-    "padding-scored": "which share of the scored positions is padding?",
+    "padding-scored": "which share of the scored positions is padding? is the end of a row ever a target?",
     "swap-axes": "the last two axes of the first layer's input exchanged",
     "input-dependence": "does the output depend on the input at all?",
     "label-permutation": "do the labels belong to the inputs? a permutation test without your model",

@@ -2,7 +2,7 @@
 
 import torch
 
-from whyloss.sources import meters, names, sequences
+from whyloss.sources import masks, meters, names, sequences
 from whyloss.sources.shards import local as own_part
 from whyloss.sources.structure import tensors_in  # noqa: F401
 
@@ -92,6 +92,7 @@ def at_the_end(watch) -> None:
     evidence = watch.evidence
     _main_loss(watch)
     sequences.at_the_end(watch)
+    masks.at_the_end(watch)
     watch.scoring.over()
     watch.settings.over()
     calls: dict[str, dict] = {}

@@ -12,6 +12,7 @@ from whyloss.sources.shards import local, readable
 WALK_LIMIT = 200_000  # graph nodes
 POINTS = 48  # tensors followed that are neither parameters nor held by an optimizer: a step may make new ones each time
 COMPARED, CALLS = 256, 20_000   # calls of autograd.grad from one line whose tensors, and whose losses, are looked at
+SLOPES = 8  # first steps whose direction is compared with the gradient
 HALF = (torch.float16, torch.bfloat16)
 
 
@@ -29,6 +30,7 @@ class Gradients:
         self.tainted: set[int] = set()      # old, used gradient was still there when a backward added to it
         self.discarded: dict[int, str | None] = {}   # unused gradient was cleared: where
         self.snapshot: dict[int, torch.Tensor] = {}
+        self.slopes: dict[int, torch.Tensor] = {}    # the gradients at the snapshot, in the first steps
         self.snapshot_window = 0
         self.points = 0
         self.moving: dict[int, torch.Tensor] = {}   # half-precision entries whose gradient was not 0
@@ -114,6 +116,8 @@ class Gradients:
             self.snapshot = {key: local(p.detach()).clone() for key, p in self.parameters.items() if p.numel()}
             self.moving = {key: p.grad != 0 for key, p in self.parameters.items()
                            if p.dtype in HALF and isinstance(p.grad, torch.Tensor) and not p.grad.is_sparse and p.grad.shape == p.shape}
+            self.slopes = {key: self.parameters[key].grad.detach().clone() for key in self.snapshot if watch.window_count < SLOPES and
+                           _dense(self.parameters[key])}
             self.snapshot_window = watch.window_count
             self.backward_clock = watch.clock
 
@@ -140,6 +144,8 @@ class Gradients:
         watch = self.watch
         steps = max(1, watch.window_count - self.snapshot_window)
         with torch.no_grad():
+            if steps == 1 and self.slopes:
+                self._direction()
             for key, before in self.snapshot.items():
                 now = local(self.parameters[key].detach())
                 if now.shape != before.shape or steps != 1:
@@ -153,6 +159,18 @@ class Gradients:
                 if size > 0:
                     watch.observe("update_ratio", change / size, name, self.backward_clock)
         self.snapshot = {}
+
+    def _direction(self) -> None:
+        """The cosine between all that a step changed and the gradient it was given: below 0 downhill, above 0 uphill."""
+        along = moved = steep = 0.0
+        for key, slope in self.slopes.items():
+            change = (self.parameters[key].detach() - self.snapshot[key]).double() if self.parameters[key].shape == slope.shape else None
+            if change is not None and bool((change != 0).any()):
+                slope = slope.double()
+                along, moved, steep = along + float((change * slope).sum()), moved + float((change**2).sum()), steep + float((slope**2).sum())
+        if moved * steep > 0 and math.isfinite(along) and math.isfinite(moved * steep):
+            self.watch.observe("update_direction", along / math.sqrt(moved * steep), "run", self.backward_clock)
+        self.slopes = {}
 
     def read(self, where) -> None:
         if where is not None:
@@ -239,6 +257,13 @@ class Gradients:
         if self.scaler is None or self.unscaled or not self.scaler.is_enabled():
             return 1.0
         return float(self.scaler.get_scale()) or 1.0
+
+
+def _dense(parameter) -> bool:
+    """Whether a plain tensor holds its gradient."""
+    grad = parameter.grad
+    return type(local(parameter)) in (torch.Tensor, torch.nn.Parameter) and isinstance(grad, torch.Tensor) and not grad.is_sparse and \
+        grad.layout == torch.strided and grad.shape == parameter.shape and grad.is_floating_point() and local(parameter) is parameter
 
 
 class _Marker:

@@ -13,6 +13,12 @@ def reordered(before, after) -> bool:
     return len(before) > 2 and len(after) > 2 and before[0] == after[0] and one != two and sorted(one) == sorted(two)
 
 
+def turned(before, after) -> bool:
+    """Whether the first axis changes its size for that of another one, all sizes being kept: what permute would have done to it."""
+    return len(before) == len(after) > 1 and before[0] != after[0] and sorted(before) == sorted(after) and \
+        [n for n in before if n != 1] != [n for n in after if n != 1]
+
+
 def heads_split(before, after) -> bool:
     """(rows, T, H * d) to (rows, H, T, d) in one step."""
     return len(before) == 3 and len(after) == 4 and before[0] == after[0] and after[1] > 1 and before[1] > 1 and \
@@ -55,7 +61,7 @@ def of_step(watch, window, loss) -> None:
 def between_steps(watch, name: str, args, where) -> None:
     """The same for a batch that the loop reshapes before the model is called."""
     tensor = next(tensors_in(args[:1]), None)
-    if tensor is None or tensor.dim() < 3 or len(args) < 2:
+    if tensor is None or tensor.dim() < 2 or len(args) < 2:
         return
     sizes = list(args[1]) if isinstance(args[1], (tuple, list)) else list(args[1:])
     if not all(isinstance(n, int) for n in sizes) or sizes.count(-1) > 1:
@@ -65,8 +71,10 @@ def between_steps(watch, name: str, args, where) -> None:
         for n in sizes:
             rest *= n if n != -1 else 1
         sizes[sizes.index(-1)] = tensor.numel() // max(1, rest)
-    if reordered(tuple(tensor.shape), sizes):
+    samples = turned(tuple(tensor.shape), tuple(sizes))
+    if samples or reordered(tuple(tensor.shape), sizes):
         place = where()
         known = watch.evidence.series("axis_lost", place or "?")
         if not known:
-            watch.observe("axis_lost", {"operation": name, "module": "", "before": list(tensor.shape), "after": sizes, "kind": "batch"}, place or "?")
+            kind = "samples" if samples else "batch"
+            watch.observe("axis_lost", {"operation": name, "module": "", "before": list(tensor.shape), "after": sizes, "kind": kind}, place or "?")

@@ -47,3 +47,20 @@ def test_suspects_attention_over_the_batch():
 def test_spares_attention_with_the_axes_right():
     assert findings(SamplesMixed(), attention("(40, 12, 24)", True)) == []
     assert findings(SamplesMixed(), attention("(12, 40, 24)", False)) == []
+
+
+def reshaped(before, after, fed, samples=50):
+    return evidence_from(layer={"rnn": [{"kind": "LSTM", "in": "(8, 50, 8)", "out": "(8, 50, 40) (1, 50, 40)"}]},
+                         loss_call={"train.py:44": [{"shape": [samples, 10]}]}, input={"train.py:25": [{"shape": fed, "floating": True}]},
+                         axis_lost={"train.py:24": [{"operation": "reshape", "module": "", "before": before, "after": after, "kind": "samples"}]})
+
+
+def test_proves_a_batch_axis_moved_by_reshape():
+    found, = findings(SamplesMixed(), reshaped([50, 8, 8], [8, 50, 8], [8, 50, 8]))
+
+    assert found.status == "proven" and str(found.location) == "train.py:24" and "(50, 8, 8) to (8, 50, 8)" in found.measured
+
+
+def test_spares_a_reshape_of_something_else():
+    assert findings(SamplesMixed(), reshaped([50, 8, 8], [8, 50, 8], [50, 8, 8])) == []
+    assert findings(SamplesMixed(), reshaped([4, 8, 8], [8, 4, 8], [8, 4, 8])) == []

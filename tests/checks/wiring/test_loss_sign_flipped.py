@@ -58,3 +58,18 @@ def test_spares_negative_losses_that_are_meant():
 
 def test_spares_adversarial_losses():
     assert findings(LossSignFlipped(), loop([-loss for loss in RISING], backwards=("train.py:34", "train.py:44"))) == []
+
+
+def by_hand(angles, losses):
+    return evidence_from(loss=list(losses), calls={"backward": {"train.py:34": 20}}, update_direction=list(angles))
+
+
+def test_suspects_updates_by_hand_along_the_gradient():
+    found, = findings(LossSignFlipped(), by_hand([1.0, 0.9, 0.6], RISING))
+
+    assert found.status == "suspected" and found.asks["uphill"] and str(found.location) == "train.py:34" and "1.00" in found.measured
+
+
+def test_spares_updates_by_hand_that_go_down_and_rewards_that_rise():
+    assert findings(LossSignFlipped(), by_hand([-1.0, -0.9, -0.6], RISING)) == []
+    assert findings(LossSignFlipped(), by_hand([1.0, 0.9, 0.6], [-2.3 + 0.1 * at for at in range(20)])) == []

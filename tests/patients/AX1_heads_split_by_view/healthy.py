@@ -5,22 +5,18 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 torch.manual_seed(int(os.environ.get("SEED", 0)))
-LENGTH, SYMBOLS = 14, 20
+LENGTH, ITEMS, COLOURS = 16, 15, 4
 
 
-def strings(n):
-    """Does the first symbol come again, and if so, what follows it there? Class 0 is "never"."""
-    x = torch.randint(4, SYMBOLS, (n, LENGTH))
-    x[:, 0] = torch.randint(4, SYMBOLS, (n,))
-    y = torch.zeros(n, dtype=torch.long)
-    for i in range(n):
-        x[i, 1:][x[i, 1:] == x[i, 0]] = 4 if x[i, 0] != 4 else 5
-        if i % 5:
-            at = int(torch.randint(2, LENGTH - 1, (1,)))
-            x[i, at] = x[i, 0]
-            x[i, at + 1] = i % 4
-            y[i] = 1 + i % 4
-    return x, y
+def shelves(n):
+    """15 items in some order, each with a colour; the first place asks for one item. Class: the colour of that item."""
+    items = torch.stack([torch.randperm(ITEMS) for _ in range(n)])
+    colours = torch.randint(COLOURS, (n, ITEMS))
+    wanted = torch.randint(ITEMS, (n, 1))
+    asked = items.gather(1, wanted)
+    item = torch.cat([asked, items], 1)
+    colour = torch.cat([torch.full((n, 1), COLOURS), colours], 1)
+    return torch.stack([item, colour], -1), colours.gather(1, wanted).squeeze(1)
 
 
 class SelfAttention(nn.Module):
@@ -40,33 +36,33 @@ class SelfAttention(nn.Module):
 
 
 class Encoder(nn.Module):
-    def __init__(self, dim=48):
+    def __init__(self, dim=64):
         super().__init__()
-        self.symbol, self.position = nn.Embedding(SYMBOLS, dim), nn.Embedding(LENGTH, dim)
+        self.item, self.colour = nn.Embedding(ITEMS, dim), nn.Embedding(COLOURS + 1, dim)
         self.attention = nn.ModuleList([SelfAttention(dim, 4) for _ in range(2)])
         self.norms = nn.ModuleList([nn.LayerNorm(dim) for _ in range(2)])
-        self.classify = nn.Linear(dim, 5)
+        self.classify = nn.Linear(dim, COLOURS)
 
     def forward(self, x):
-        h = self.symbol(x) + self.position(torch.arange(x.shape[1]))
+        h = self.item(x[..., 0]) + self.colour(x[..., 1])
         for attention, norm in zip(self.attention, self.norms):
             h = h + attention(norm(h))
-        return self.classify(h.mean(1))
+        return self.classify(h[:, 0])
 
 
-x, y = strings(2000)
+x, y = shelves(3400)
 model = Encoder()
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-for epoch in range(8):
-    order = torch.randperm(1600)
+for epoch in range(6):
+    order = torch.randperm(3000)
     total = 0.0
-    for at in range(0, 1600, 64):
-        b = order[at : at + 64]
+    for at in range(0, 3000, 100):
+        b = order[at : at + 100]
         loss = F.cross_entropy(model(x[b]), y[b])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        total += loss.item() / 25
+        total += loss.item() / 30
     with torch.no_grad():
-        right = (model(x[1600:]).argmax(1) == y[1600:]).float().mean().item()
+        right = (model(x[3000:]).argmax(1) == y[3000:]).float().mean().item()
     print(f"epoch {epoch} loss {total:.4f} right {right:.3f}")

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from whyloss.check import Check, Need
+from whyloss.checks.start import size
 
 
 @dataclass(frozen=True)
@@ -11,7 +12,7 @@ class SamplesMixed(Check):
     """A recurrent layer runs over the batch axis: each sample sees those before it.
 
     Sees      the input of the recurrent layer, the hidden state it returns (its second axis is the batch), the number of predictions;
-              batch_first of attention.
+              batch_first of attention; reshapes of a batch that put another axis first, or the batch behind another axis.
     Expects   as many hidden states as samples.
     Means     `batch_first` does not fit the layout of the input, so sample i depends on samples 0 to i-1.
     Not for   as many time steps as samples (cannot be told apart), packed or flattened sequences, models that mean it (graphs, sets).
@@ -24,7 +25,7 @@ class SamplesMixed(Check):
     causes = ("samples-mixed",)
 
     def judge(self, evidence, run):
-        found = list(self._recurrent(evidence, run))
+        found = [*self._reshaped(evidence, run), *self._recurrent(evidence, run)]
         yield from found
         symptoms = evidence.fact("symptoms", run=run)
         if symptoms and not found:  # nothing recognisable: the exact test costs two forward passes
@@ -34,6 +35,24 @@ class SamplesMixed(Check):
                                message="The output of one sample depends on other samples of the batch: an axis is taken for another on the way.",
                                remedies=("use transpose or permute where view or reshape moves samples into another axis",
                                          "check batch_first, and every reshape that touches axis 0"))
+
+    def _reshaped(self, evidence, run):
+        """The batch reshaped before the model: its axis gets another place, its entries stay. Exact where the model is fed just that."""
+        rows = {c.values[0]["shape"][0] for c in evidence.by_subject("loss_call", run).values() if c.values[0]["shape"]}
+        fed = [row["shape"] for column in evidence.by_subject("input", run).values() for row in column.values if "shape" in row]
+        for place, column in evidence.by_subject("axis_lost", run).items():
+            fact = column.values[0]
+            before, after = fact["before"], fact["after"]
+            moved = [n for n in rows if n > 1 and before.count(n) == 1 and n in after and before.index(n) != after.index(n)]
+            if fact["kind"] != "samples" or not moved or after not in fed:
+                continue
+            yield self.prove("samples-mixed", subject="input", step=column.steps[0], location=place,
+                             explains=("flat-at-baseline", "flat-from-start", "plateau-high"),
+                             measured=f"{fact['operation']}: {size(before)} to {size(after)}, {moved[0]} samples",
+                             expected="the axes exchanged by permute or transpose",
+                             message=f"{fact['operation']} turns {size(before)} into {size(after)} without moving an entry: what the model takes for "
+                                     f"one sample holds pieces of several.",
+                             remedies=(f"use transpose or permute instead of {fact['operation']}",))
 
     def _recurrent(self, evidence, run):
         samples = {c.values[0]["shape"][0] for c in evidence.by_subject("loss_call", run).values() if c.values[0]["shape"]}

@@ -13,7 +13,8 @@ class LossSignFlipped(Check):
     """A loss that should fall is made to rise.
 
     Sees      maximize and the sign of the rate in each optimizer; loss functions called and the value differentiated; a
-              log-softmax in front of a loss that starts at minus the value of a guess.
+              log-softmax in front of a loss that starts at minus the value of a guess; the angle between each of the first
+              updates and the gradient it was given, whoever made the update.
     Expects   a loss function's value differentiated with its own sign.
     Means     maximize=True, a negative rate, or a minus sign too many (or too few, on log-probabilities).
     Not for   rewards that are maximised, adversarial losses, likelihoods of continuous values, cosine similarities.
@@ -22,6 +23,8 @@ class LossSignFlipped(Check):
 
     points: int = 10
     near: float = 0.5  # of log C
+    uphill: float = 0.1  # cosine of an update with the gradient
+    risen: float = 2.0  # times the first loss
 
     stage = "wiring"
     needs = (Need("loss", "run", points=10),)
@@ -35,7 +38,10 @@ class LossSignFlipped(Check):
                  if column.first.value["counts"]}
         one_loss = len(calls(evidence, "backward", run)) == 1
         made = next(iter(evidence.by_subject("loss_made", run)), None)
-        yield from self._ascending(evidence, run, known, first, last)
+        climbs = list(self._ascending(evidence, run, known, first, last))
+        yield from climbs
+        if one_loss and not climbs:
+            yield from self._by_hand(evidence, run, known, losses, last)
         for where, row in known.items():
             value = row["value"] or 0
             if one_loss and first < 0 < value and abs(first + value) < 1e-4 * value:
@@ -65,6 +71,21 @@ class LossSignFlipped(Check):
                     remedies=(f"take {what} out ({facts['place']})",),
                     explains=("diverged", "non-finite", "plateau-high"))
                 return
+
+    def _by_hand(self, evidence, run, known, losses, last):
+        """Updates of the loop's own along the gradient. A reward is climbed so too: it must be positive, rise, and use labels (the tape says)."""
+        angles = evidence.series("update_direction", run=run).values
+        if len(angles) < 2 or min(angles[0], median(angles)) < self.uphill or stepping(evidence, run):
+            return
+        if min(losses) < 0 or not last > self.risen * losses[0]:
+            return
+        where = next(iter(calls(evidence, "backward", run)), None)
+        yield self.suspect("loss-sign-flipped", subject="update", step=0, location=where, asks={"uphill": True, "known": bool(known)},
+                           measured=f"the first update points along the gradient (cosine {angles[0]:.2f}); the loss rises from {losses[0]:.4g} to "
+                                    f"{last:.4g}",
+                           expected="an update against the gradient",
+                           message="The loop's own update adds the gradient where it should subtract it: each step goes uphill.",
+                           remedies=("subtract: p -= rate * p.grad",), explains=("diverged", "non-finite", "plateau-high"))
 
     def _negative(self, where, measured, subject):
         return self.suspect(

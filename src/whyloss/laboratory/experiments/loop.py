@@ -120,10 +120,33 @@ def flip_sign(lab, asks):
     maximised = any(g.get("maximize") for o in lab.program.optimizers.values() for g in o.param_groups)
     if maximised:
         return _compare(lab, "flip-sign", "maximize off", Plan(make_optimizer=downhill))
+    if asks.get("uphill"):
+        return _downhill(lab, asks)
     control = lab.control()
     changed = lab.train("flip-sign", Plan(loss_scale=-1.0))
     outcome = lab.paired("flip-sign", "the sign of the objective turned", [-v for v in control], [-v for v in changed])
     return outcome
+
+
+def _downhill(lab, asks):
+    """Updates by hand keep a state that a replay does not know: the same batches by Adam, once along the gradient and once against it."""
+    if not asks.get("known") and not _has_labels(lab):
+        raise CannotReplay("no labels reach the loss: it may be a reward, which is meant to rise")
+
+    def adam(up):
+        return Plan(loop="canonical", make_optimizer=lambda arm, parameters: torch.optim.Adam(list(parameters), lr=1e-3, maximize=up))
+
+    return lab.paired("flip-sign", "updates against the gradient, not along it (Adam 1e-3)", lab.control(adam(True)),
+                      lab.train("flip-sign", adam(False)))
+
+
+def _has_labels(lab) -> bool:
+    """Whether class ids, or zeros and ones, meet the outputs of the step."""
+    tape = next(iter(lab.program.whole_tapes().values()))
+    given = {ref for node in tape.nodes if node.module is not None for ref in node.inputs if isinstance(ref, int)}
+    used = {ref for node in tape.nodes if node.module is None for ref in node.inputs if isinstance(ref, int)} - given
+    return any(tape.constants[ref].dim() and tape.constants[ref].numel() > 1 and bool(((tape.constants[ref] == 0) | (tape.constants[ref] == 1)).all())
+               or not tape.constants[ref].is_floating_point() and tape.constants[ref].dim() == 1 and tape.constants[ref].numel() > 1 for ref in used)
 
 
 @experiment("without-weight-decay")

@@ -1,18 +1,22 @@
-"""Does the loss score padding? The scored positions are those whose logits get a gradient, however the loss was written."""
+"""Does the loss score padding, or leave out the end? The scored positions are those whose logits get a gradient, however the
+loss was written."""
 
 import torch
 
 from whyloss.laboratory.experiments.overfit import first_tape
-from whyloss.laboratory.experiments.sequence import survey
+from whyloss.laboratory.experiments.sequence import Replay, read, survey
 from whyloss.laboratory.lab import experiment
 
 LEAST = 0.05   # of the scored positions
 PADDED = 0.25  # of the rows
+BATCHES = 4    # looked at for the end token
 
 
 @experiment("padding-scored")
 def padding_scored(lab, asks):
     """Share of the scored positions whose target is padding that the model itself knows as padding. Records `shown`."""
+    if asks.get("end"):
+        return _end_scored(lab)
     _, tape = first_tape(lab)
     share, token, where = 0.0, None, None
     for row in survey(lab):
@@ -56,3 +60,55 @@ def _known(lab, tape, reading) -> set[int]:
             if len(kinds) == 2 and any(torch.equal(mask == kind, there) for kind in kinds):
                 found.add(int(last))
     return found
+
+
+# ---------------------------------------------------------------------- an end token that is masked with the padding
+def _end_scored(lab):
+    """Is the token that ends each row ever a target, where the same token pads the shorter rows? Records `shown`."""
+    found = [_left_out(lab, tape) for tape in list(lab.program.whole_tapes().values())[:BATCHES]]
+    tokens = {f["token"] for f in found if f is not None}
+    shown = len(found) >= BATCHES and None not in found and len(tokens) == 1
+    lab.clear("padding-scored")
+    lab.evidence.add("shown", shown, run="padding-scored")
+    seen, rows = (sum(f[k] for f in found) if shown else 0 for k in ("seen", "rows"))
+    change = f"token {tokens.pop()} ends each of {rows} rows ({seen} times in the inputs) and is the target of none" if shown else \
+        "the last token of the rows is a target, or pads nothing"
+    return {"experiment": "padding-scored", "change": change, "said": change, "before": 0.0, "after": float(rows), "steps": len(found),
+            "place": found[0]["place"] if shown else None}
+
+
+def _left_out(lab, tape) -> dict | None:
+    """Rows of one batch whose last real token is scored and whose end, the token that also pads, is not; None unless all are so.
+
+    Padding alone leaves the longest row of a batch without any; where the end shares its token, the longest row has it once.
+    """
+    for reading in read(Replay(lab, tape, lab.program.fresh())):
+        x, scored = reading.x, reading.scored
+        if not reading.tokens or reading.shift != 1:
+            continue
+        token = int(x[:, -1].mode().values)
+        run = (x == token).flip(1).cumprod(1).flip(1).sum(1)
+        length = x.shape[1] - run
+        cut = int(run.min()) == 0 and _ends_ignored(tape, reading, token, run)
+        if not (int(run.min()) == 1 or cut) or int(length.min()) < 3 or float((run > run.min()).float().mean()) < PADDED:
+            continue
+        rows = torch.arange(len(x))
+        end, last = length - 1, length - 2  # positions that are asked for the end, and for the last real token
+        within = end < scored.shape[1]
+        if bool(scored[rows[within], end[within]].any()) or float(scored[rows, last].float().mean()) < 0.9:
+            continue
+        return {"token": token, "seen": int((x == token).sum()), "rows": len(x), "place": reading.place}
+    return None
+
+
+def _ends_ignored(tape, reading, token: int, run) -> bool:
+    """Where inputs and targets were cut apart before the step: the targets of the longest rows end in an ignored value."""
+    for key, value in tape.constants.items():
+        if key == reading.key or value.shape != tape.constants[reading.key].shape or value.is_floating_point():
+            continue
+        labels = value.permute(*reading.order)
+        shifted = (labels[:, :-1] == reading.x[:, 1:]) | (labels[:, :-1] < 0)
+        if bool(shifted.all()) and bool((labels[:, :-1] >= 0).any()):
+            last = labels[run == 0][:, -1]
+            return bool(((last < 0) | (last == token)).all())
+    return False

@@ -63,6 +63,8 @@ def gather(lab) -> tuple[torch.Tensor, torch.Tensor]:
         x, y = tape.constants[given], tape.constants[wanted]
         if x.shape[0] != y.shape[0] or lab.main is not None and tape.place != lab.main:
             continue
+        if y.dim() > 1 and y.shape == x.shape and not x.is_floating_point():
+            continue  # a label for each position: the first of them says nothing about the row as a whole
         flat = features(x)
         for row in range(len(flat)):
             key = flat[row].numpy().tobytes()

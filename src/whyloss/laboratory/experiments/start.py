@@ -8,6 +8,7 @@ import torch
 from whyloss.cause import tail
 from whyloss.laboratory import interventions
 from whyloss.laboratory.experiments.loop import _compare, same_kind
+from whyloss.laboratory.experiments.overfit import first_tape
 from whyloss.laboratory.interventions import Replace
 from whyloss.laboratory.lab import experiment
 from whyloss.laboratory.sandbox import Plan
@@ -18,13 +19,19 @@ def fresh_init(lab, asks):
     """reset_parameters() everywhere; with a second arm of Kaiming matrices, the better one counts.
 
     asks: rate_factor  learning rate times this in the changed arm (units that a too high rate killed stay dead without it)
+          fit          an arm in which each layer is scaled down until its outputs on the first batch are of size 1: no initialisation that
+                       looks only at the number of inputs helps where the inputs themselves are large
     """
     factor = float(asks.get("rate_factor", 1.0))
     rate = (lambda step, base: base * factor) if factor != 1.0 else None
     control = lab.control()
     first = lab.train("fresh-init", Plan(prepare=interventions.reset, rate=rate))
     second = lab.train("fresh-init", Plan(prepare=interventions.kaiming, rate=rate))
-    best, kind = min(((first, "PyTorch's default initialisation"), (second, "Kaiming initialisation")), key=lambda pair: tail(np.array(pair[0])))
+    arms = [(first, "PyTorch's default initialisation"), (second, "Kaiming initialisation")]
+    if asks.get("fit"):
+        fitted = lab.train("fresh-init", Plan(prepare=lambda arm: interventions.fit_to_inputs(arm, first_tape(lab)[1]), rate=rate))
+        arms.append((fitted, "weights scaled to the size of their inputs"))
+    best, kind = min(arms, key=lambda pair: tail(np.array(pair[0])))
     change = kind + (f", learning rate x {factor:g}" if factor != 1.0 else "")
     return lab.paired("fresh-init", change, control, best)
 
