@@ -10,6 +10,7 @@ from whyloss.laboratory.lab import experiment
 
 FAR_LESS = 0.5
 LESS = 0.8       # of the loss before: what a repaired preparation must reach
+APART = 0.05     # training rows answered better than evaluation rows, both in eval mode: else the model is at fault, not the preparation
 FACTORS = (255.0, 1 / 255.0)
 
 
@@ -84,8 +85,9 @@ def align_preparation(lab, asks):
         shown = won - lost > 4 * max(won + lost, 1) ** 0.5 and share_after - share_before > max(0.03, 0.3 * gap)
         # few rows need the loss as a second witness: it must lose most of its excess over training (unsure answers alone lower it too)
         shown |= share_after - share_before > max(0.03, 0.3 * gap) and after < FAR_LESS * before and before - after > 0.6 * (before - known)
+        shown &= gap > APART
     else:
-        shown = after < LESS * before and before - after > 0.4 * max(before - known, 0.0)
+        shown = after < LESS * before and before - after > 0.4 * max(before - known, 0.0) and known < LESS * before
         share_before, share_after = before, after
     lab.clear("align-preparation")
     for quantity, value in (("shown", shown), ("preparation", name), ("before", share_before), ("after", share_after)):

@@ -12,7 +12,7 @@ from whyloss.laboratory.sandbox import Plan, trainable
 from whyloss.sources import clock
 
 BETTER = 0.2   # share of samples right, above the rounded numbers
-CLOSER = 0.5   # squared error of the chosen class, of that of the numbers
+CLOSER = 0.7   # squared error of the chosen class, of that of the numbers
 
 
 class _Scores:
