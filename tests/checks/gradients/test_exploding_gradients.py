@@ -50,3 +50,13 @@ def test_spares_a_large_norm_alone_and_a_stable_recurrence():
 
 def test_spares_outputs_that_start_in_range():
     assert findings(ExplodingGradients(), recurrent(1.35 * 24 ** 0.5, loss_call={"t.py:9": [CALL | {"std": 1.0}]})) == []
+
+
+def test_finds_a_cell_written_by_hand_and_names_the_line_of_its_product():
+    row = {"steps": 60, "size": 1.6, "gated": False, "place": "cell.py:27"}
+    fact = {"requires_grad": True, "held": True, "in_model": False, "reached": True, "kind": "", "shape": [30, 30], "initial": {"norm": 1.6 * 30 ** 0.5}}
+
+    found, = findings(ExplodingGradients(), evidence_from(recurrence={"mix": [row]}, parameter={"mix": [fact]}, grad_norm={"mix": [1.0]},
+                                           loss=[1.0, 4e12, float("nan")]))
+
+    assert found.subject == "mix" and str(found.location) == "cell.py:27" and found.asks == {"recurrent": "mix"}

@@ -4,7 +4,7 @@ import sys
 import torch
 
 SEED = int(os.environ.get("SEED", 0))
-FACTOR = 0.9
+FACTOR = 0.6
 torch.manual_seed(SEED)
 double = {"in": 3, "state": 30, "out": 1, "steps": 60}
 

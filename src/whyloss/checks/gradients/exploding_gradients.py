@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from whyloss.check import Check, Need
-from whyloss.checks.gradients.vanishing_gradients import matrices, recurrences
+from whyloss.checks.gradients.vanishing_gradients import by_hand, matrices, recurrences
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class ExplodingGradients(Check):
 
     decades: float = 4.0
     growth: float = 1e3     # of the hidden state over all time steps
+    soon: int = 2           # optimizer steps before the first NaN
     spread: float = 10.0    # of the first outputs over that of the targets
 
     stage = "gradients"
@@ -36,7 +37,7 @@ class ExplodingGradients(Check):
                                  f"{size:.3g}^{steps} = {size ** min(steps, 500):.1e} over {steps} time steps; first gradient norm {first:.3g}",
                                  "a recurrent matrix of size 1 (orthogonal or identity)",
                                  f"{weight} multiplies the state by about {size:.3g} at each of {steps} time steps, and the gradient on its way "
-                                 f"back.")
+                                 f"back.", **by_hand(evidence, run, weight))
         rows = [(name, norm) for name, norm in matrices(evidence, run) if norm > 0]
         if len(rows) < 4 or (evidence.fact("learned", run=run) or {}).get("learned"):
             return
@@ -46,14 +47,15 @@ class ExplodingGradients(Check):
                              f"less than {self.decades:g} decades",
                              f"Over {len(rows)} layers the gradient grows by {grown:.1f} decades towards the input.")
 
-    def _said(self, subject, measured, expected, message):
-        return self.suspect("exploding-gradients", subject=subject, step=0, measured=measured, expected=expected, message=message,
+    def _said(self, subject, measured, expected, message, **more):
+        return self.suspect("exploding-gradients", subject=subject, step=0, measured=measured, expected=expected, message=message, **more,
                             explains=("diverged", "non-finite", "spiky", "plateau-high"),
                             remedies=("start recurrent matrices orthogonal or as identity: nn.init.orthogonal_(w)",
                                       "clip the gradient norm near its usual value"))
 
     def _far_off(self, evidence, run) -> bool:
-        if evidence.series("loss", run=run).first_non_finite() == 0:
+        bad = evidence.series("loss", run=run).first_non_finite()
+        if bad is not None and bad <= self.soon:
             return True
         calls = [c.values[0] for c in evidence.by_subject("loss_call", run).values()]
         return any(call["std"] > self.spread * (call["target_std"] if call.get("target_dtype", "").startswith("float")

@@ -33,7 +33,18 @@ def recurrences(evidence, run) -> list[tuple[str, str, float, int]]:
         if len(size) == 3:
             norm = (fact.get("initial") or {}).get("norm", 0.0)
             found.append((weight, fact["kind"], norm / math.sqrt(fact["shape"][0]), size[1] if size[0] == batch else size[0]))
+    for weight, column in evidence.by_subject("recurrence", run).items():  # cells written by hand
+        row, fact = column.values[0], evidence.fact("parameter", weight, run) or {}
+        if (fact.get("initial") or {}).get("norm"):  # a loop without modules is seen from its second step
+            row = row | {"size": fact["initial"]["norm"] / math.sqrt(fact["shape"][0])}
+        found.append((weight, "gated cell" if row["gated"] else "RNN", row["size"], row["steps"]))
     return found
+
+
+def by_hand(evidence, run, weight: str) -> dict:
+    """Place, and what the experiment has to know, of a recurrent matrix in a cell written by hand; nothing for torch's own layers."""
+    rows = evidence.series("recurrence", weight, run)
+    return {"location": rows.first.value.get("place"), "asks": {"recurrent": weight}} if rows else {}
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,7 @@ class VanishingGradients(Check):
             if steps >= self.long * (2 if gated else 1) and (gated or steps * math.log10(max(size, 1e-9)) < -self.decades):
                 told = "" if gated else f"; the recurrent matrix multiplies by about {size:.2g} a step: {size:.2g}^{steps} = {size ** steps:.0e}"
                 yield self.suspect("vanishing-gradients", subject=weight, step=0, explains=("flat-from-start", "flat-at-baseline"),
+                                   **by_hand(evidence, run, weight),
                                    measured=f"{kind} over {steps} time steps{told}",
                                    expected="a factor near 1 a step, where the task needs a long memory",
                                    message=f"What {weight} saw at the first of {steps} time steps has next to no influence on the loss at the last.")

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from whyloss.cause import tail
+from whyloss.errors import CannotReplay
 from whyloss.laboratory import interventions
 from whyloss.laboratory.experiments.loop import _compare, same_kind
 from whyloss.laboratory.experiments.overfit import first_tape
@@ -19,6 +20,7 @@ def fresh_init(lab, asks):
     """reset_parameters() everywhere; with a second arm of Kaiming matrices, the better one counts.
 
     asks: rate_factor  learning rate times this in the changed arm (units that a too high rate killed stay dead without it)
+          recurrent    a recurrent matrix of a cell written by hand: an arm in which it is orthogonal, the rest as it was
           fit          an arm in which each layer is scaled down until its outputs on the first batch are of size 1: no initialisation that
                        looks only at the number of inputs helps where the inputs themselves are large
     """
@@ -28,12 +30,28 @@ def fresh_init(lab, asks):
     first = lab.train("fresh-init", Plan(prepare=interventions.reset, rate=rate))
     second = lab.train("fresh-init", Plan(prepare=interventions.kaiming, rate=rate))
     arms = [(first, "PyTorch's default initialisation"), (second, "Kaiming initialisation")]
+    if asks.get("recurrent"):
+        arms.append((lab.train("fresh-init", Plan(prepare=_recurrent(lab, asks["recurrent"], torch.nn.init.orthogonal_), rate=rate)),
+                     f"{asks['recurrent']} orthogonal"))
     if asks.get("fit"):
         fitted = lab.train("fresh-init", Plan(prepare=lambda arm: interventions.fit_to_inputs(arm, first_tape(lab)[1]), rate=rate))
         arms.append((fitted, "weights scaled to the size of their inputs"))
     best, kind = min(arms, key=lambda pair: tail(np.array(pair[0])))
     change = kind + (f", learning rate x {factor:g}" if factor != 1.0 else "")
     return lab.paired("fresh-init", change, control, best)
+
+
+def _recurrent(lab, name: str, fill):
+    """A change of one parameter, by its name."""
+    keys = [key for key in lab.program.leaves if lab.program.names.get(key) == name]
+    if not keys:
+        raise CannotReplay(f"{name} is not in the copy")
+
+    def prepare(arm):
+        torch.manual_seed(7)
+        with torch.no_grad():
+            fill(arm.leaves[keys[0]])
+    return prepare
 
 
 def _relu(func, args, kwargs):
@@ -48,7 +66,8 @@ def plain_activation(lab, asks):
         with Replace({"sigmoid", "tanh", "hardtanh", "softsign"}, _relu):
             yield
 
-    orthogonal = any(isinstance(part, torch.nn.RNNBase) for m in lab.program.modules.values() for part in m.modules())
+    loose = _recurrent(lab, asks["recurrent"], torch.nn.init.eye_) if asks.get("recurrent") else None
+    orthogonal = loose is not None or any(isinstance(part, torch.nn.RNNBase) for m in lab.program.modules.values() for part in m.modules())
 
     def prepare(arm):
         interventions.kaiming(arm)
@@ -56,6 +75,8 @@ def plain_activation(lab, asks):
             for part in module.modules():
                 if isinstance(part, torch.nn.RNNBase):
                     _long_memory(part)
+        if loose is not None:
+            loose(arm)
 
     change = "ReLU and Kaiming initialisation" if not orthogonal else "recurrent weights that keep the gradient (identity, ReLU)"
     return _compare(lab, "plain-activation", change, Plan(prepare=prepare, around=around))
