@@ -12,6 +12,8 @@ VIEWS = {"view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "per
 STEP_FUNCTIONS = {"round", "floor", "ceil", "sign", "trunc", "heaviside", "sgn", "round_", "sign_"}
 _BINARY = {"add", "sub", "mul", "div", "__add__", "__sub__", "__mul__", "__truediv__", "__radd__", "__rsub__", "__rmul__",
            "__rtruediv__", "rsub", "pow", "__pow__", "subtract", "multiply", "divide", "true_divide", "maximum", "minimum", "where"}
+_SHAPE_ONLY = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like", "new_zeros", "new_ones", "new_empty",
+               "new_full", "new_tensor"}  # take a tensor in for its shape, and pass no value on
 _NORMALISERS = {"softmax": "softmax", "sigmoid": "sigmoid", "log_softmax": "log_softmax", "relu": "relu", "tanh": "tanh"}
 
 
@@ -82,7 +84,7 @@ def _cut(watch, window, step, ancestors) -> None:
     """An operation on the way to the loss whose inputs want a gradient and whose output has none."""
     wants = [window.meta[i].wants_grad for i in step.inputs]
     outputs = [window.meta[o] for o in step.outputs]
-    if not any(wants) or not outputs:
+    if not any(wants) or not outputs or step.name in _SHAPE_ONLY:
         return
     if not any(o.wants_grad for o in outputs):
         watch.observe("cut", {"operation": step.name, "module": step.module, "grad_enabled": step.grad_enabled,

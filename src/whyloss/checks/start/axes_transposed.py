@@ -23,7 +23,8 @@ class AxesTransposed(Check):
     Expects   a reshape that keeps each axis it names; a layer that gets (batch, channels, length), or (batch, length, features).
     Means     each new row holds pieces of several old ones; or the layer looks for structure along the wrong axis (a suspicion: with the two
               axes exchanged in front of it, a copy must reach less than half the loss).
-    Not for   reshapes that are undone later (groups), equal sizes, a reshape that splits or joins neighbouring axes; trainings that learn well.
+    Not for   reshapes that are undone later (groups), equal sizes, a reshape that splits or joins neighbouring axes; trainings that learn well; a layer that
+              reads at least as many places as features.
     Source    torch.reshape keeps the order of entries; PyTorch documentation of each layer, the shape section.
     """
 
@@ -67,6 +68,9 @@ class AxesTransposed(Check):
             given = [int(n) for n in re.findall(r"\d+", (re.findall(r"\(([^)]*)\)", layer["in"]) or [""])[0])]
             if layer["kind"] not in _READERS or len(given) != 3 or not any(sorted(shape) == sorted(given) for shape in fed):
                 continue
+            length, features = (given[2], given[1]) if layer["kind"] == "Conv1d" else (given[1], given[2])
+            if features < length:
+                continue  # as it should be: and a layer that is given a whole series as features always learns faster
             where = next(iter(evidence.by_subject("root", run)), None)
             yield self.suspect("axes-transposed", subject=name, step=0, location=where, asks={"module": name, "unseen": True},
                                measured=f"{name} ({layer['kind']}) reads {size(given)}",

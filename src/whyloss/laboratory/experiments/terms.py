@@ -14,7 +14,7 @@ from whyloss.sources.tape import Slot
 
 STEPS = 240
 FAR = 30.0      # times the gradient, or the weight, of the other term
-FELL = 0.15     # of its value without the change
+FELL = 0.3      # of its value without the change
 DEAF = 0.1      # of its value
 
 _ADD = {"add", "__add__", "__radd__", "__iadd__", "add_"}
