@@ -10,7 +10,7 @@ import torch
 
 from whyloss.evidence import Evidence
 from whyloss.observation import Run
-from whyloss.sources import embeddings, facts, graphless, meters, names, nonfinite, place, recurrences, reshapes, stepfacts, termvalues, writtenloss
+from whyloss.sources import embeddings, facts, graphless, meters, names, nonfinite, place, recurrences, reshapes, sampling, stepfacts, termvalues, writtenloss
 from whyloss.sources.checkpoints import Checkpoints
 from whyloss.sources.clock import worked
 from whyloss.sources.evaluation import Evaluation
@@ -269,6 +269,8 @@ class Watch:
                     writtenloss.observe(self, window, loss)
                     embeddings.observe(self, window, loss)
                     termvalues.observe(self, window, loss)
+                    if self.window_count < 5:
+                        sampling.observe(self, window, loss)
                     if self.window_count < 2:  # a loop without modules is traced from its second step
                         recurrences.observe(self, window, loss)
                     if self.window_count >= self.next_trace:

@@ -56,3 +56,12 @@ def test_spares_a_gradient_that_is_zero_at_first_only():
 def test_spares_masks_and_labels():
     cut = {"train.py:20": [{"operation": "argmax", "grad_enabled": True}] * 5}
     assert findings(NonDifferentiableOperation(), loop("finite", cut=cut)) == []
+
+
+def test_finds_a_latent_that_is_drawn_without_reparameterisation():
+    row = {"operation": "normal", "module": "", "into": "decoder"}
+
+    found, = findings(NonDifferentiableOperation(), evidence_from(drawn={"vae.py:20": [row] * 3}, loss=[3.0, 2.0, 1.5]))
+
+    assert found.cause == "non-differentiable-operation" and found.status == "proven"
+    assert str(found.location) == "vae.py:20" and found.subject == "decoder"

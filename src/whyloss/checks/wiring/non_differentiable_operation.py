@@ -9,13 +9,15 @@ from whyloss.checks.wiring.graph_detached import COUNTS, unreached
 
 @dataclass(frozen=True)
 class NonDifferentiableOperation(Check):
-    """Rounding, sign, comparison, argmax or an integer cast lies on the path to the loss.
+    """Rounding, sign, comparison, argmax, an integer cast or a plain random draw lies on the path to the loss.
 
     Sees      such operations among the loss's ancestors; parameters whose gradient is exactly 0, or none, at every
               backward.
     Expects   a gradient that is not zero somewhere in front of the operation.
-    Means     the operation is flat between its jumps (gradient 0), or gives integers (no gradient at all).
-    Not for   straight-through estimators (the gradient is not zero), labels and masks, a zero head at the first step.
+    Means     the operation is flat between its jumps (gradient 0), or gives integers (no gradient at all); torch.normal(mean, std) draws without
+              a gradient to mean and std, and later layers are trained on the draw.
+    Not for   straight-through estimators (the gradient is not zero), labels and masks, a zero head at the first step; draws that are scored
+              by their log-probability.
     Source    Bengio et al. 2013, arXiv 1308.3432; zero at 3 backwards or more, because LoRA and zero heads start at 0.
     """
 
@@ -36,12 +38,27 @@ class NonDifferentiableOperation(Check):
             if flat and alive and len(column) >= self.backwards:
                 yield self._prove(where, column.first.value["operation"].rstrip("_"), flat, "a gradient of exactly 0")
                 return
+        for where, column in evidence.by_subject("drawn", run).items():
+            if len(column) >= self.backwards:
+                yield self._drawn(where, column.first.value)
+                return
         lost = unreached(evidence, run)
         cuts = evidence.by_subject("cut", run)
         cutting = {where: column.first.value["operation"].rstrip("_") for where, column in cuts.items()}
         if lost and cutting and set(cutting.values()) <= COUNTS:
             where, operation = next(iter(cutting.items()))
             yield self._prove(where, operation, lost, "no gradient")
+
+    def _drawn(self, where, row):
+        return self.prove(
+            "non-differentiable-operation", subject=row["into"], step=0, location=where,
+            measured=f"{row['operation']} at {where} draws from tensors that want a gradient and gives them exactly 0; {row['into']} is trained on "
+                     "what was drawn",
+            expected="mean + std * torch.randn_like(std), which passes the gradient on",
+            message=f"What {row['operation']} draws has no slope in what it was drawn from, so nothing that {row['into']} is trained for reaches the "
+                    "layers in front of it.",
+            remedies=(f"reparameterise: mean + std * torch.randn_like(std) ({where})", "for discrete draws: a relaxation, or the score function"),
+            explains=("plateau-high", "gradient-zero"))
 
     def _prove(self, where, operation, names, what):
         modules = list(dict.fromkeys(module_of(name) for name in names))
