@@ -10,8 +10,6 @@ PATIENTS = Path(__file__).parent / "patients"
 UNCHECKED = {
     "learning-rate-unsuited-to-part": "no check yet: needs an experiment with a rate for each part",
     "batch-too-small": "no check yet: the experiment larger-batch exists, nothing raises the suspicion",
-    "repeated-augmentation": "no check yet: loader workers are other processes, which are not watched",
-    "model-drops-information": "no check yet: where nothing of the input is left, output-ignores-input is found",
 }
 WITHOUT_PATIENT = {
     **UNCHECKED,

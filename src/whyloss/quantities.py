@@ -31,6 +31,7 @@ _TABLE = [
     Quantity("weight_norm", "weight units", "parameter", "L2 norm of the parameter before the step", "sampled"),
     Quantity("update_ratio", "1", "parameter", "norm of the true weight change of one step over the weight norm", "sampled",
              source="Karpathy's rule of thumb 1e-3, with the true change instead of lr x gradient"),
+    Quantity("worker_randomness", "1", "run", "random numbers that the workers of a training loader have in common"),
     Quantity("recurrence", "1", "parameter", "time steps over which a square parameter multiplies its own result, and its mean singular value", "sampled"),
     Quantity("update_direction", "cosine", "run", "between the true change of all weights in one of the first steps and the gradient before it",
              "sampled"),

@@ -18,6 +18,11 @@ def halves(evidence: Evidence, run: str) -> bool:
     return remedy_wins(evidence, run, share=0.5) and tail(changed) < 0.5 * tail(control)
 
 
+def wins_a_little(evidence: Evidence, run: str) -> bool:
+    """True if the changed arm wins by an eighth: for experiments that act only where a test with a null distribution has spoken before."""
+    return remedy_wins(evidence, run, share=0.125)
+
+
 def wrong_derivative(evidence: Evidence, run: str) -> bool:
     """True if a backward does not fit its forward, and autograd's derivative in its place does not end higher (with a surrogate it would)."""
     if not evidence.fact("mismatch", run=run, default=False):

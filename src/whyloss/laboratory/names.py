@@ -58,5 +58,6 @@ EXPERIMENTS = {
     "align-preparation": "the evaluation rows prepared like the training inputs: the best preparation found on one half, judged on the other",
     "balanced-samples": "samples drawn by class instead of as they came; the rarer classes' recalls on the other half",
     "without-column": "the column that answers training rows alone and new rows far worse taken out",
+    "align-columns": "the columns of each batch sorted into one order, where they stood in another one in each",
     "wider-model": "twice and four times the hidden width",
 }

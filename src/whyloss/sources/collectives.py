@@ -79,7 +79,7 @@ def _exchanges(patches) -> None:
 def _loaders(patches) -> None:
     from torch.utils.data import DataLoader
 
-    ranks, heard = patches.watch.ranks, patches.heard
+    ranks, loaders, heard = patches.watch.ranks, patches.watch.loaders, patches.heard
 
     def make_init(original):
         @functools.wraps(original)
@@ -87,12 +87,15 @@ def _loaders(patches) -> None:
             original(self, *args, **kwargs)
             if heard():
                 ranks.loader_made(self, place.here(2))
+                loaders.made_at(self, place.here(2))
         return __init__
 
     def make_iter(original):
         @functools.wraps(original)
         def __iter__(self):
             ranks.loader_used(self)
+            if heard():
+                loaders.used(self)
             return original(self)
         return __iter__
 

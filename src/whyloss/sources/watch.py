@@ -17,6 +17,7 @@ from whyloss.sources.evaluation import Evaluation
 from whyloss.sources.forward import TRACED, Forward
 from whyloss.sources.gradients import Gradients
 from whyloss.sources.layers import Layers
+from whyloss.sources.loaders import Loaders
 from whyloss.sources.loop import Patches
 from whyloss.sources.normalisation import Normalisation
 from whyloss.sources.origin import observe_origins
@@ -82,6 +83,7 @@ class Watch:
         self.recorder.on_update = self.forward.updated_by_hand
         self.recorder.is_target = self.forward.is_target
         self.ranks = Ranks(self)
+        self.loaders = Loaders(self)
         self.checkpoints = Checkpoints(self)
         self.stages = Stages(self)
         self.patches = Patches(self)
@@ -144,6 +146,7 @@ class Watch:
         self.patches.remove()
         with self._guard():
             self.stages.over()
+            self.loaders.at_the_end()
             observe_origins(self)
 
     def _keep(self) -> None:
