@@ -6,7 +6,7 @@ import click
 
 from whyloss.errors import WhylossError
 
-COMMANDS = {"run": "run", "read": "read", "try": "attempt", "order": "order", "causes": "causes", "explain": "explain"}
+COMMANDS = {"run": "run", "read": "read", "health": "health", "try": "attempt", "order": "order", "causes": "causes", "explain": "explain"}
 
 
 class Commands(click.Group):
@@ -40,4 +40,5 @@ def main() -> None:
     whyloss run -m package.train           or a module
     whyloss run torchrun train.py          or a command that ends in Python
     whyloss read runs/                     read the logs of finished runs
+    whyloss health run/                    the layers of a watched run, live or finished
     """

@@ -1,7 +1,7 @@
 """Evidence <-> disk: a small SQLite file of the process's observations, readable after a kill -9. Needs no torch.
 
 Written from the training thread, about once a second and never for more than a fiftieth of the time; a file that cannot
-be written is given up, the watching goes on.
+be written is given up, the watching goes on. The packed frames of a long training are in frames.py.
 """
 
 import json
@@ -12,16 +12,15 @@ from pathlib import Path
 
 from whyloss.evidence import Evidence
 from whyloss.observation import Run
+from whyloss.sources.framefile import OBSERVATIONS, FrameReader, holds_frames, last_frame, read_frames
+from whyloss.sources.frames import FrameLedger, ledger_file
+from whyloss.sources.merging import merge
+
+__all__ = ["FrameLedger", "FrameReader", "Ledger", "fullest", "last_frame", "ledger_file", "merge", "read", "read_frames"]
 
 SECONDS = 1.0     # between two writes
 SHARE = 0.02      # of the run's time at most
 FIRST = 8         # backward passes before the first write
-
-_TABLES = """
-CREATE TABLE IF NOT EXISTS observation (run TEXT, quantity TEXT, subject TEXT, step INTEGER, value TEXT);
-CREATE TABLE IF NOT EXISTS latest (run TEXT, quantity TEXT, subject TEXT, step INTEGER, value TEXT);
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT);
-"""
 
 
 class Ledger:
@@ -64,7 +63,7 @@ class Ledger:
     def _open(self) -> None:
         if self.base is None:
             self.base = sqlite3.connect(self.file)
-            self.base.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;" + _TABLES)
+            self.base.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;" + OBSERVATIONS)
 
     def _new(self, evidence: Evidence):
         for key, column in evidence.columns():
@@ -76,7 +75,9 @@ class Ledger:
 
 
 def read(file: Path) -> Evidence:
-    """The evidence in a ledger file, as far as it was written. Raises sqlite3.Error for what is no ledger."""
+    """The evidence in a ledger file, as far as it was written, packed frames too. Raises sqlite3.Error for what is no ledger."""
+    if holds_frames(file):
+        return read_frames(file)
     evidence = Evidence()
     evidence.add_run(Run("main", "watched"))
     base = sqlite3.connect(file)
