@@ -7,8 +7,10 @@ import numpy as np
 
 from whyloss.curves.pieces import cut_runs
 from whyloss.curves.reading import CurveReading
-from whyloss.curves.robust import correlated_error, point_noise, running_median, thinned, trend
+from whyloss.curves.robust import correlated_error, point_noise, running_median, shortened, thinned, trend
 from whyloss.curves.single import read_curve
+
+ENOUGH = 50_000  # points of a curve: a rise that lasts shows in as many
 
 
 def read_pair(train_steps, train, val_steps, val, *, baseline=None, floor=None, learning_rate=None, fit=None, check=None) -> CurveReading:
@@ -24,7 +26,8 @@ def read_pair(train_steps, train, val_steps, val, *, baseline=None, floor=None, 
         return replace(fit, detail=f"training: {fit.detail}")
     if check.label in broken or not runs or runs[-1][1].size < 5:
         return replace(check, detail=f"validation: {check.detail}", **{} if check.label in broken else {"label": "too-short-to-tell", "also": ()})
-    rise, (begin, *_, end) = rise_after_best(*runs[-1][:2], *cut_runs(train_steps, train, None)[-1][:2]), runs[-1][0].astype(int).tolist()
+    rise = rise_after_best(*runs[-1][:2], *cut_runs(train_steps, train, None)[-1][:2])
+    begin, end = int(runs[-1][0][0]), int(runs[-1][0][-1])
     if rise:
         turn, best, last, sure = rise
         return replace(
@@ -55,6 +58,7 @@ def read_pair(train_steps, train, val_steps, val, *, baseline=None, floor=None, 
 
 def rise_after_best(x, y, fit_x, fit_y):
     """(step of the minimum, its level, last level, confidence) when validation truly rose while training fell; the minimum of noise never counts."""
+    (x, y), (fit_x, fit_y) = shortened(x, y, ENOUGH), shortened(fit_x, fit_y, ENOUGH)
     smooth = running_median(y, max(1, y.size // 16) | 1)
     i, tail = int(np.argmin(smooth)), y[-max(2, min(y.size // 8, 200)) :]
     after, fit = y[i:], fit_y[np.searchsorted(fit_x, x[i]) :]

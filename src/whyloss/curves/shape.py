@@ -120,16 +120,11 @@ class Curve:
         mad = np.interp(at, *thinned(self.x, 1.4826 * np.abs(r), 16))
         slope = np.abs(np.gradient(middle)) / 2
         bar = np.maximum(np.maximum(7 * np.maximum(mad, np.median(mad)), 0.25 * self.scale), 0.4 * np.abs(middle)) + slope
-        high, low = 0, 0
-        over, count = [], 1 << 20
-        for i in range(0, y.size, count):  # block by block: memory stays that of the log
-            part = slice(i, i + count)
-            centre, edge = np.interp(x[part], at, middle), np.interp(x[part], at, bar)
-            rest = y[part] - centre
-            over.append(i + np.flatnonzero(rest > edge))
-            low += int(np.sum(rest < -edge))
-            high += int(np.sum(rest > 0.75 * edge))  # half of it is reached by plain noise among millions of points
-        up = np.concatenate(over)
+        places = _far_points(x, y, at, middle, bar)
+        centre, edge = np.interp(x[places], at, middle), np.interp(x[places], at, bar)
+        rest = y[places] - centre
+        up, low = places[rest > edge], int(np.sum(rest < -edge))
+        high = int(np.sum(rest > 0.75 * edge))  # half of it is reached by plain noise among millions of points
         heads = up[(np.diff(up, prepend=-9) > 2) & (up >= y.size // 40)]
         # of a long curve a few spikes count too, if nothing lies between them and the noise
         clear = 3 <= heads.size and max(1, 3 * low) <= up.size <= 0.2 * y.size and high - up.size <= up.size / 2
@@ -216,3 +211,15 @@ class Curve:
         sure = (1 - 0.5 / max(margin, 0.55)) * self.n / (self.n + 4 * self.tau)
         told = {"segments": ((self.step(0), self.step(self.n), phase),) if phase else (), "confidence": float(sure)} | more
         return CurveReading(label, detail=detail, first=self.first, last=self.last, best=min(self.best, self.last), noise=self.noise, **told)
+
+
+def _far_points(x, y, at, middle, bar):
+    """Indices of all points of blocks in which some point lies by three quarters of the bar or more off the middle: few, of a calm curve of millions."""
+    size = 256
+    kept = y.size // size * size
+    blocks = y[:kept].reshape(-1, size)
+    ends = x[: kept + 1 : size][: len(blocks)], x[size - 1 : kept : size]
+    centres, edges = (np.array([np.interp(end, at, line) for end in ends]) for line in (middle, bar))
+    far = (blocks.max(1) - centres.min(0) > 0.75 * edges.min(0)) | (blocks.min(1) - centres.max(0) < -0.75 * edges.min(0))
+    inside = (np.flatnonzero(far)[:, None] * size + np.arange(size)).ravel()
+    return np.concatenate([inside, np.arange(kept, y.size)])
