@@ -2,7 +2,7 @@ VENV  ?= .venv
 TORCH ?= torch==2.13.0        # the version tested; any pip arguments: make TORCH="torch --index-url ..."
 PY    := $(VENV)/bin/python
 
-.PHONY: demo test test-frameworks lint docs bench bench-peers
+.PHONY: demo test test-frameworks lint docs bench bench-overhead bench-logs bench-peers
 
 $(VENV)/.ok: pyproject.toml Makefile
 	test -x $(PY) || python3 -m venv $(VENV)
@@ -17,15 +17,20 @@ demo: $(VENV)/.ok             # a training script with a real-life fault, watche
 test: $(VENV)/.ok
 	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2
 
+FRAMEWORKS := pytorch-lightning lightning transformers accelerate pytorch-ignite "keras>=3"
+FASTAI     := fastdownload fastcore fasttransform fastprogress "plum-dispatch<2.10" matplotlib pandas scikit-learn scipy   # what fastai needs of its own
+TRACKERS   := tensorboard wandb mlflow-skinny sqlalchemy alembic trackio
+
 .venv-frameworks/.ok: pyproject.toml Makefile
 	test -x .venv-frameworks/bin/python || python3 -m venv .venv-frameworks
 	echo "$(filter torch%,$(TORCH))" > .venv-frameworks/constraints.txt
 	.venv-frameworks/bin/python -m pip install -q $(TORCH)
-	.venv-frameworks/bin/python -m pip install -q -c .venv-frameworks/constraints.txt pytorch-lightning transformers accelerate pytest pytest-timeout
+	.venv-frameworks/bin/python -m pip install -q -c .venv-frameworks/constraints.txt $(FRAMEWORKS) $(FASTAI) $(TRACKERS) pytest pytest-timeout
+	.venv-frameworks/bin/python -m pip install -q --no-deps fastai   # without torchvision, whose builds do not load beside every build of torch
 	.venv-frameworks/bin/python -m pip install -q -e .
 	touch $@
 
-test-frameworks: .venv-frameworks/.ok   # Lightning and Hugging Face, in an environment of their own
+test-frameworks: .venv-frameworks/.ok   # other people's training loops and trackers, in an environment of their own
 	OMP_NUM_THREADS=1 .venv-frameworks/bin/python -m pytest -q tests/frameworks
 
 lint: $(VENV)/.ok
@@ -36,6 +41,15 @@ docs: $(VENV)/.ok             # writes the generated pages again
 
 bench: $(VENV)/.ok            # the scoreboard
 	OMP_NUM_THREADS=1 $(PY) bench/scoreboard.py
+
+bench-overhead: $(VENV)/.ok   # what watching costs, beside the bare training in one run
+	OMP_NUM_THREADS=1 $(PY) bench/overhead.py
+
+bench-logs: $(VENV)/.ok       # curves with a known truth, reading speed, kills, ranks
+	$(PY) bench/curves.py
+	$(PY) bench/reading.py
+	$(PY) bench/kills.py
+	$(PY) bench/ranks.py
 
 PEERS := torch-audit traintools torchdiag torchtest2 torchmortem training-doctor trainspotter losslint gradglass traincheck
 OURS  ?=                      # results of bench/scoreboard.py (--out): make bench-peers OURS=results.json

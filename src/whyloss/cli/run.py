@@ -11,6 +11,7 @@ import click
 from whyloss.cli.ranks import Meeting
 from whyloss.cli.settings import Configured, option
 from whyloss.cli.watching import PASSTHROUGH, check_command, check_reports, end, launch, message_of, say_why, tell
+from whyloss.errors import BadInput
 
 
 @click.command("run", cls=Configured, context_settings=PASSTHROUGH,
@@ -25,10 +26,11 @@ from whyloss.cli.watching import PASSTHROUGH, check_command, check_reports, end,
 @option("--only", multiple=True, metavar="CAUSE", help="Look for this cause only. Repeatable.")
 @option("--ignore", multiple=True, metavar="CAUSE", help="Never name this cause. Repeatable.")
 @option("--layers", is_flag=True, help="Show the table of layers.")
+@option("--watch", metavar="FOLDER", type=click.Path(), help="Only watch, for about 1 % of the time; the ledger goes to FOLDER (whyloss health FOLDER).")
 @option("--quiet", is_flag=True, help="Show nothing; write the report files only.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="SCRIPT [ARGS]...")
 @click.pass_context
-def command(ctx, report, strict, steps, budget, no_experiments, only, ignore, layers, quiet, command) -> None:
+def command(ctx, report, strict, steps, budget, no_experiments, only, ignore, layers, watch, quiet, command) -> None:
     """Watch a training script, unchanged, and say why it does not learn.
 
     What follows is a script with its arguments, `-m package.module`, or a command that ends in Python (torchrun,
@@ -37,6 +39,8 @@ def command(ctx, report, strict, steps, budget, no_experiments, only, ignore, la
     command = check_command(command, ctx.command)
     check_reports(report)
     check_causes(only + ignore)
+    if watch:
+        sys.exit(only_watch(command, watch, report, quiet))
     settings = {"steps": steps, "budget": budget, "experiments": not no_experiments, "only": list(only),
                 "ignore": list(ignore), "layers": layers}
     with tempfile.TemporaryDirectory(prefix="whyloss-", ignore_cleanup_errors=True) as folder, Meeting() as meeting:
@@ -50,6 +54,23 @@ def command(ctx, report, strict, steps, budget, no_experiments, only, ignore, la
         annotate(result)
     write_reports(result, report)
     end(1 if strict and result.verdict == "fault" else status)
+
+
+def only_watch(command, folder: str, report, quiet: bool) -> int:
+    """Run the command under a Monitor: a ledger and alerts, no diagnosis. -> the command's own status."""
+    if report:
+        raise BadInput("--watch makes a ledger, not a report: give --report without it, or look with `whyloss health`")
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot write the ledger to {folder!r}: {error}") from error
+    with tempfile.TemporaryDirectory(prefix="whyloss-", ignore_cleanup_errors=True) as session:
+        status = launch(command, {"watch": str(Path(folder).absolute())}, Path(session))
+        if not quiet:
+            tell(message_of(Path(session)))
+    if status < 0:
+        end(status)
+    return status
 
 
 def check_causes(names: tuple[str, ...]) -> None:

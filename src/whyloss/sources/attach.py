@@ -26,9 +26,23 @@ def _torch_is_here(torch) -> None:
     if _state.get("watch") is not None or os.getpid() != _state["pid"]:
         return
     try:
-        _watch()
+        _monitor() if _state["settings"].get("watch") else _watch()
     except Exception as error:  # watching must never keep a script from starting
         print(f"whyloss: not watching: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def _monitor() -> None:
+    """Only watch, at next to no cost: no report, a ledger in the user's folder."""
+    from whyloss.sources.unasked import Watching, summary
+
+    watching = _state["watch"] = Watching(Path(_state["settings"]["watch"]), budget=_state["settings"].get("watch_budget") or 0.01)
+
+    def over() -> None:
+        if os.getpid() == _state["pid"]:
+            watching.close()
+            (_state["session"] / "message.txt").write_text(summary(watching), encoding="utf-8")
+
+    atexit.register(over)
 
 
 def _watch() -> None:

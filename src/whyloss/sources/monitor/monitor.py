@@ -1,0 +1,506 @@
+"""Watching a training at next to no cost: every quantity of every layer, in the steps that the budget pays for.
+
+The loop is heard, never called: the loss at its backward, a step at the optimizer's hooks. A step that is not sampled costs
+counters and one look at the clock. What goes wrong in here is told once and switches the watching off; the training goes on.
+"""
+
+import math
+import sys
+import weakref
+from collections import deque
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+import torch
+
+from whyloss.alerts import Alarms, Alert, StopTraining
+from whyloss.errors import BadInput
+from whyloss.evidence import Evidence
+from whyloss.sources.framefile import blank, is_absent
+from whyloss.sources.monitor import ears
+from whyloss.sources.monitor.bucket import Bucket
+from whyloss.sources.monitor.culprit import culprit, described
+from whyloss.sources.monitor.history import History
+from whyloss.sources.monitor.sample import EVERYTHING, Known, Sampler
+from whyloss.sources.monitor.sharding import holders, rank_and_world
+
+LOOK = 32              # samples between two looks at whether the model has changed
+UNREAD = 1024          # losses that wait on a device for the next sample, at most
+HELD = 0.005           # of the parameters' own memory may be taken by the history, where there is no ledger
+LEAST_HELD = 1 << 16   # bytes
+TOGETHER, FRAMES = 16, 4   # losses, samples that are judged together
+FOREIGN = 8            # steps of another optimizer inside a step that never ended
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What watching took. seconds: its own; share: of the training's time without it; sampled: of `steps` optimizer steps"""
+
+    seconds: float
+    share: float
+    steps: int
+    sampled: int
+
+
+class Monitor:
+    """Watches a model while it trains: `with Monitor(model, optimizer): ...` around the loop is all.
+
+    optimizer          one, several, or None: every optimizer that updates the model
+    budget             share of the step time that watching may take; the sampled steps are chosen to keep it
+    every              sample every so many steps instead, whatever it costs
+    run                folder for the ledger; None: none is written
+    on_alert           called with each Alert
+    stop_on_nonfinite  raise StopTraining at the first loss that is not finite, before its backward
+    writers            called with (step, {"grad_norm/layers.0.weight": value}) at each sample
+    quantities         only these; None: all
+    exact              read every entry of every tensor, not 4096 of the big ones; keeps one copy of the weights
+
+    history, alerts, cost, not_observed and problem say what was seen, what it took, what was not seen and what went wrong.
+    """
+
+    def __init__(self, model, optimizer=None, *, budget: float = 0.01, every: int | None = None, run=None, on_alert=None,
+                 stop_on_nonfinite: bool = False, writers=(), quantities=None, exact: bool = False, ledger=None):
+        if not isinstance(model, torch.nn.Module):
+            raise BadInput(f"Monitor needs a torch.nn.Module, not {type(model).__name__}")
+        if every is not None and every < 1 or not 0 < budget < 1:
+            raise BadInput(f"budget must lie between 0 and 1 and every must be 1 or more, not {budget} and {every}")
+        unknown = set(quantities or ()) - set(EVERYTHING)
+        if unknown:
+            raise BadInput(f"no such quantities: {', '.join(sorted(unknown))}; there are {', '.join(EVERYTHING)}")
+        self.model, self.every = model, every
+        self.given = None if optimizer is None else tuple(map(_inner, optimizer if isinstance(optimizer, (list, tuple)) else [optimizer]))
+        self.on_alert, self.stop_on_nonfinite, self.writers = on_alert, stop_on_nonfinite, tuple(writers)
+        self.quantities = tuple(quantities) if quantities else EVERYTHING
+        self.exact = exact
+        self.run, self.ledger = run, ledger
+        self.alerts: list[Alert] = []
+        self.problem: str | None = None
+        self.attached = False
+        self.bucket = Bucket(budget)
+        self.steps = self.sampled = 0
+        self.sampler: Sampler | None = None
+        self._first = 0
+        self._alarms = Alarms()
+        self._own = self._bare = 0.0       # seconds until the last step ended
+        self._since = 0.0                  # own seconds after it
+        self._entered = self._mark = 0.0
+        self._last = None
+        self._losses: list = []            # since the gradients were cleared: numbers, or tensors on a device
+        self._told: list[tuple] = []       # (subject, step, value) of losses that are not judged yet
+        self._unjudged: list[tuple] = []   # (step, frame, what was measured) of samples that are not judged yet
+        self._unread: list[tuple] = []     # (subject, column, step, tensor) of losses that wait on a device
+        self._flying: list[tuple] = []
+        self._anchor = None
+        self._inside = None                # the optimizer whose step runs
+        self._closure = False
+        self.wants_before = True           # whether steps are to be told before they are made
+        self._keeps_before = False         # always: there are closures, or optimizers inside of optimizers
+        self._heard: dict[int, tuple] = {} # optimizer -> (weak reference, record or None)
+        self._ignored = 0
+        self._bares: deque[float] = deque(maxlen=8)
+        self._said: set[str] = set()
+
+    # ------------------------------------------------------------------ on and off
+    def attach(self) -> "Monitor":
+        """Begin to watch. -> itself, to be closed"""
+        if self.attached or self.problem:
+            return self
+        try:
+            size = sum(p.numel() * p.element_size() for p in self.model.parameters() if not torch.nn.parameter.is_lazy(p))
+            self.sampler = Sampler(self.model, self._fail, quantities=self.quantities, exact=self.exact)
+            self._room = max(LEAST_HELD, int(HELD * size))
+            self._history = History()
+            self._rank, self._world = rank_and_world()
+            if self.run is not None and self.ledger is None:
+                from whyloss.sources.frames import FrameLedger, ledger_file
+                self.ledger = FrameLedger(ledger_file(self.run, self._rank, self._world))
+            if self._world > 1 and hasattr(self.ledger, "observe"):
+                self.ledger.observe("rank", {"rank": self._rank, "world": self._world})
+            self._anchor = next((p for p in self.model.parameters() if p.requires_grad), None)
+            self._columns_told, self._tick = 0, getattr(self.ledger, "tick", None)
+            ears.listen(self)
+            self.attached, self._began = True, perf_counter()
+            self._last = self._entered = self._began
+            self._begin_sample()
+        except Exception as error:
+            self._fail(error)
+        return self
+
+    def close(self) -> None:
+        """Stop watching: every hook is taken off. What was seen stays readable."""
+        if not self.attached:
+            return
+        self.attached = False
+        ears.unlisten(self)
+        try:
+            self.sampler.drop()
+            self._land(wait=True)
+            self._judge_losses()
+            self._judge_frames()
+        except Exception as error:
+            self._fail(error)
+        if self.ledger is not None:
+            self.ledger.close()
+
+    def __enter__(self) -> "Monitor":
+        return self.attach()
+
+    def __exit__(self, *error) -> None:
+        self.close()
+
+    def _fail(self, error: Exception) -> None:
+        """A mistake of ours, or of a callback: told once, and no more watching."""
+        if self.problem is None:
+            self.problem = f"{type(error).__name__}: {error}"
+            self._say("problem", f"watching was switched off, the training goes on: {self.problem}")
+        if self.attached:
+            self.attached = False
+            ears.unlisten(self)
+            self.sampler.drop()
+            if self.ledger is not None:
+                try:
+                    self.ledger.event(self.step, "problem", {"message": self.problem})
+                    self.ledger.close()
+                except Exception:
+                    pass
+
+    # ------------------------------------------------------------------ what can be asked
+    @property
+    def step(self) -> int:
+        """Optimizer steps done, of the optimizer that did most; set it to go on counting after a resumed run."""
+        return self._first + max((k.step for k in self.sampler.known.values()), default=0) if self.sampler else self._first
+
+    @step.setter
+    def step(self, value: int) -> None:
+        self._first += int(value) - self.step
+
+    @property
+    def history(self) -> Evidence:
+        """What was seen, as evidence: the ledger where there is one, else what memory still holds."""
+        if self.sampler is None:
+            return Evidence()
+        if self.attached:
+            self._judge_losses()
+        if self.run is not None and self.ledger is not None and not self.ledger.problem:
+            try:
+                from whyloss.sources.framefile import read_frames
+                getattr(self.ledger, "flush", lambda: None)()
+                return read_frames(self.ledger.file)
+            except Exception:  # elsewhere, or not there yet: memory will do
+                pass
+        return self._history.evidence()
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(self._own, self._own / self._bare if self._bare else 0.0, self.steps, self.sampled)
+
+    @property
+    def not_observed(self) -> dict[str, str]:
+        """Part of the model, or kind of number -> why it was not seen."""
+        found = dict(self.sampler.closed) if self.sampler else {}
+        if self.steps and not self._alarms.losses and not self._unread and not self._told:
+            found["loss"] = "no backward of a single number was seen before a step"
+        return found
+
+    def validation(self, step: int | None, loss: float) -> None:
+        """A validation loss; step: None for now."""
+        if self.attached:
+            began, step = perf_counter(), self.step if step is None else int(step)
+            try:
+                self._history.observe("val_loss", "run", step, float(loss))
+                if hasattr(self.ledger, "observe"):
+                    self.ledger.observe("val_loss", float(loss), "run", step)
+                elif self.ledger is not None:
+                    self.ledger.event(step, "val_loss", {"value": float(loss)})
+                for writer in self.writers:
+                    writer(step, {"val_loss/run": float(loss)})
+            except Exception as error:
+                self._fail(error)
+            self._since += perf_counter() - began
+
+    # ------------------------------------------------------------------ heard: the loss
+    def hear_loss(self, tensors) -> None:
+        """backward() is about to run on these."""
+        began = perf_counter()
+        try:
+            if not self._losses and not self.wants_before and type(tensors) is torch.Tensor and tensors.is_cpu and tensors.numel() == 1 and \
+                    not ears.scaling():
+                value = tensors.item()
+                if type(value) is float and value - value == 0.0:  # as it nearly always is: finite
+                    self._losses.append(value)
+                    return
+            self._hear_loss((tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors))
+        except StopTraining:
+            self.close()
+            raise
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._since += perf_counter() - began
+
+    def _hear_loss(self, tensors) -> None:
+        if self._losses and self._inside is not None and self._closure:
+            return                # a closure that is called again: the first call is the loss before the step
+        if self._losses and self._anchor is not None and self._anchor.grad is None:
+            self._losses.clear()  # the gradients of the last backward are gone: a step that a scaler skipped
+        if self.sampler.open and self._inside is None:
+            self.sampler.activations.flush()
+        for loss in tensors:
+            if loss.numel() != 1:
+                continue
+            plain = ears.unscaled(loss)
+            if plain.is_cpu or self.stop_on_nonfinite:
+                value = plain.item()
+                if type(value) is float:
+                    self._losses.append(value)
+                    if not math.isfinite(value):
+                        self._not_finite(loss, value)
+            elif not (plain.is_cuda and torch.cuda.is_current_stream_capturing()):
+                self._losses.append(plain.detach().reshape(()).float().clone())  # no wait: it is read with the next sample
+
+    def _not_finite(self, loss: torch.Tensor, value: float) -> None:
+        """At once, while the weights are still good and the graph is still there."""
+        subject = next((k.subject for k in self.sampler.known.values()), "run")
+        self._judge_losses()
+        for alert in self._alarms.loss(self.step, value, subject):
+            words = described(culprit(loss, self.sampler.names))
+            if words:
+                alert = Alert(**{**alert.as_dict(), "message": f"{alert.message}; {words}"})
+            self._raise(alert)
+            if self.stop_on_nonfinite:
+                raise StopTraining(alert)
+
+    # ------------------------------------------------------------------ heard: the step
+    def before_step(self, optimizer, args, kwargs) -> None:
+        began = perf_counter()
+        try:
+            known = self._mine(optimizer)
+            if known is None:
+                return
+            if self._inside is not None and self._inside is not optimizer and self._ignored < FOREIGN:
+                self._keeps_before = True
+                self._ignored += 1  # an optimizer inside another one's step; or one whose step raised
+                return
+            self._inside, self._ignored = optimizer, 0
+            self._closure = closure = (len(args) > 1 or bool(kwargs)) and any(callable(a) for a in (*args[1:], *kwargs.values()))
+            if closure:
+                self._keeps_before = True
+                self._carried = list(self._losses)
+                self._losses.clear()
+            if self.sampler.open and id(known) not in self.sampler.done:
+                self._entered = began
+                self.sampler.before(known, optimizer, closure)
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._since += perf_counter() - began
+
+    def after_step(self, optimizer) -> None:
+        began = self._entered = perf_counter()
+        try:
+            known = self._mine(optimizer)
+            if known is None:
+                self._losses.clear()  # the loss of another model
+            elif not self.wants_before:
+                self._plain_step(known, began)
+            elif optimizer is self._inside:
+                self._after(known, optimizer, began)
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._since += perf_counter() - began
+
+    def _mine(self, optimizer) -> Known | None:
+        entry = self._heard.get(id(optimizer))
+        if entry is None or entry[0]() is not optimizer:
+            wanted = self.given is None or any(optimizer is mine for mine in self.given)
+            known = self.sampler.lookup(optimizer) if wanted else None
+            if len(self._heard) > 64:
+                self._heard.clear()
+            self._heard[id(optimizer)] = entry = weakref.ref(optimizer), known
+        return entry[1]
+
+    def _plain_step(self, known: Known, now: float) -> None:
+        """A step that is not sampled. In one piece: between two steps the caches have forgotten us, and each call costs microseconds."""
+        own, bucket = self._since, self.bucket
+        bare = max(now - self._last - own, 0.0)
+        self._bare += bare
+        self._own += own
+        self._last, self._since = now, 0.0
+        self._bares.append(bare)
+        bucket.balance += bucket.share * bare - own
+        if self._losses:
+            self._take_loss(known, self._first + known.step)
+        known.step += 1
+        self.steps = known.last = self.steps + 1
+        if self._tick is not None:
+            self._tick()
+        if self._flying:
+            self._land()
+        if (self.every is not None or bucket.balance >= bucket.typical) and self._wants():
+            self._begin_sample()
+
+    def _after(self, known: Known, optimizer, now: float) -> None:
+        sampler, step, closure = self.sampler, self._first + known.step, self._closure
+        self._inside = None
+        self._account(now)
+        if closure and not self._losses:
+            self._losses = self._carried
+        if sampler.open and id(known) not in sampler.done and known.plan is not None:
+            sampler.after(known, optimizer, closure)
+        self._take_loss(known, step)
+        known.step += 1
+        self.steps = known.last = self.steps + 1
+        if self.steps == 1:
+            self._anchor = next((p for group in optimizer.param_groups for p in group["params"] if p.requires_grad), None)
+        if sampler.open and sampler.complete(self.steps):
+            self._end_sample()
+        elif self._flying:
+            self._land()
+        if self._tick is not None:
+            self._tick()
+        if self.attached and not sampler.open and self._wants():
+            self._begin_sample()
+
+    def _take_loss(self, known: Known, step: int) -> None:
+        """The sum of what backward was called on since the gradients were cleared: what the step minimises."""
+        if not self._losses:
+            return
+        if type(self._losses[0]) is float:
+            value = sum(self._losses)
+            if self.sampler.open:
+                self.sampler.host[known.loss] = _single(value)
+            self._told.append((known.subject, step, value))
+            if len(self._told) >= TOGETHER:
+                self._judge_losses()
+        elif len(self._unread) < UNREAD:
+            self._unread.append((known.subject, known.loss, step, torch.stack([v for v in self._losses if isinstance(v, torch.Tensor)]).sum()))
+        self._losses = []
+
+    def _judge_losses(self) -> None:
+        """Several at once, while their code is warm; one that is not finite was told at once."""
+        told, self._told = self._told, []
+        for subject, step, value in told:
+            self._history.loss(subject, step, value)
+            for alert in self._alarms.loss(step, value, subject):
+                self._raise(alert)
+
+    def _account(self, now: float) -> None:
+        """A step ended at `now`; what we do from here on is paid by the next one."""
+        own = self._since + self.sampler.activations.taken()
+        if self._last is not None:
+            bare = max(now - self._last - own, 0.0)
+            self._bare += bare
+            self._bares.append(bare)
+            self.bucket.step(bare, own)
+        self._own += own
+        self._last, self._since = now, 0.0
+
+    def _pending(self) -> float:
+        """Own seconds since the last step ended, up to now."""
+        return self._since + self.sampler.activations.seconds + perf_counter() - self._entered
+
+    def _wants(self) -> bool:
+        """Whether the next step is to be sampled."""
+        step = self.steps
+        if self.every is not None:
+            return step % self.every == 0
+        if not self.bucket.affords(self._pending()):
+            return False
+        if self._world > 1 and self.bucket.samples > 1 and self._bares:
+            # ranks keep to the same steps without a word between them: multiples of a power of two
+            needed = self.bucket.typical / max(self.bucket.share * median(self._bares), 1e-9)
+            return step % (1 << max(0, math.ceil(math.log2(max(needed, 1.0))))) == 0
+        return True
+
+    # ------------------------------------------------------------------ samples
+    def _begin_sample(self) -> None:
+        if self.sampled and self.sampled % LOOK == 0 and self.sampler.unlike():
+            self.sampler.look()
+        self.wants_before = True
+        self._mark = self._own + self._pending()
+        self.sampler.begin(self.step, self.steps)
+
+    def _end_sample(self) -> None:
+        self.sampled += 1
+        self.wants_before = self._keeps_before
+        flight = self.sampler.end(self._unread)
+        self._unread = []
+        self._flying.append((flight, perf_counter() - self._began))
+        self._land()
+        pending = self._pending()
+        self.bucket.sampled(self._own + pending - self._mark, pending)
+
+    def _land(self, *, wait: bool = False) -> None:
+        """Frames that have arrived on the host: kept, judged and passed on."""
+        while self._flying and (wait or self._flying[0][0].readings.arrived()):
+            flight, seconds = self._flying.pop(0)
+            frame, losses = self.sampler.frame(flight)
+            self._told += losses
+            self._judge_losses()
+            self._keep(flight.step, frame, seconds)
+
+    def _keep(self, step: int, frame: np.ndarray, seconds: float) -> None:
+        columns = self.sampler.columns
+        there = ~is_absent(frame)
+        if self._columns_told != len(columns):
+            self._columns_told = len(columns)
+            self._history.grow(columns, self._room)
+            if self.ledger is not None:
+                self.ledger.columns(list(columns))
+                if hasattr(self.ledger, "observe"):
+                    for name, parameter in self.sampler.new_parts():
+                        self.ledger.observe("sharded", {"over": holders(parameter)}, name)
+        self._history.frame(step, frame)
+        if self.ledger is not None:
+            self.ledger.frame(step, frame, seconds)
+            if getattr(self.ledger, "problem", None):
+                self._say("ledger", f"the ledger was given up, the watching goes on in memory: {self.ledger.problem}")
+                self.ledger = self._tick = None
+        self._unjudged.append((step, frame, there))
+        if len(self._unjudged) >= FRAMES or not all(math.isfinite(frame[k.norm]) for k in self.sampler.known.values()):
+            self._judge_frames()
+        if self.writers:
+            values = {f"{quantity}/{subject}": float(value) for (quantity, subject), value, seen in zip(columns, frame, there) if seen}
+            for writer in self.writers:
+                writer(step, values)
+
+    # ------------------------------------------------------------------ alerts
+    def _judge_frames(self) -> None:
+        """Several at once, as with losses; one whose gradient is not finite does not wait."""
+        unjudged, self._unjudged = self._unjudged, []
+        for step, frame, there in unjudged:
+            if len(frame) < len(self.sampler.columns):  # columns were added since
+                frame = np.concatenate([frame, blank(len(self.sampler.columns) - len(frame))])
+                there = ~is_absent(frame)
+            for alert in self._alarms.frame(step, self.sampler.columns, frame, there):
+                self._raise(alert)
+
+    def _raise(self, alert: Alert) -> None:
+        self.alerts.append(alert)
+        self._history.event(alert.step)
+        self._say(alert.kind, alert.message)
+        if self.ledger is not None:
+            self.ledger.event(alert.step, alert.kind, alert.as_dict())
+        if self.on_alert is not None:
+            self.on_alert(alert)
+
+    def _say(self, kind: str, message: str) -> None:
+        """One line for each kind, and no more."""
+        if kind not in self._said:
+            self._said.add(kind)
+            print(f"whyloss: {kind}: {message}", file=sys.stderr)
+
+
+def _inner(optimizer):
+    """The optimizer inside a wrapper that is no torch optimizer to torch's hooks."""
+    while not hasattr(type(optimizer).step, "hooked") and hasattr(optimizer, "optimizer"):
+        optimizer = optimizer.optimizer
+    return optimizer
+
+
+def _single(value: float) -> float:
+    """A finite number stays finite in single precision: a loss scaled by hand may be larger than that can hold."""
+    return max(-3.4e38, min(3.4e38, value)) if math.isfinite(value) else value

@@ -1,0 +1,48 @@
+"""What one sample measured, still on its device, and the one transfer that brings it to the host."""
+
+import numpy as np
+import torch
+
+
+class Readings:
+    """Parts of one frame: each a flat tensor and the columns it belongs to.
+
+    Negative columns are extra places behind the frame's own, counted from the end.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[torch.device, list[torch.Tensor]] = {}
+        self._columns: dict[torch.device, list] = {}
+        self._waiting: list = []
+
+    def add(self, values: torch.Tensor, columns) -> None:
+        """values: (n,) of any real type; columns: n places in the frame"""
+        device = values.device
+        self._parts.setdefault(device, []).append(values if values.dtype is torch.float32 else values.float())
+        self._columns.setdefault(device, []).append(columns)
+
+    def send(self) -> None:
+        """Start the transfer: on a GPU into pinned memory, without waiting for it; elsewhere it is done at once."""
+        for device, parts in self._parts.items():
+            columns = np.concatenate([np.asarray(c, np.int64) for c in self._columns[device]])
+            together = torch.cat(parts)
+            if device.type == "cuda":
+                host = torch.empty(len(columns), dtype=torch.float32, device="cpu", pin_memory=True)
+                host.copy_(together, non_blocking=True)
+                event = torch.cuda.Event()
+                event.record(torch.cuda.current_stream(device))
+                self._waiting.append((host, columns, event))
+            else:
+                self._waiting.append((together.cpu() if device.type != "cpu" else together, columns, None))
+        self._parts, self._columns = {}, {}
+
+    def arrived(self) -> bool:
+        return all(event is None or event.query() for _host, _columns, event in self._waiting)
+
+    def into(self, frame: np.ndarray) -> None:
+        """Write what was sent into the frame; waits where it is still under way."""
+        for host, columns, event in self._waiting:
+            if event is not None:
+                event.synchronize()
+            frame[columns] = host.numpy()
+        self._waiting = []

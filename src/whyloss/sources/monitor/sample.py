@@ -1,0 +1,293 @@
+"""One sample: what is read between the end of one optimizer step and the end of the next, and the frame it becomes."""
+
+import math
+import weakref
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from whyloss.sources.framefile import blank, is_absent
+from whyloss.sources.monitor.activations import Activations, join
+from whyloss.sources.monitor.entries import Entries
+from whyloss.sources.monitor.parameters import Plan, Watched, is_part, largest_gradients
+from whyloss.sources.monitor.readings import Readings
+from whyloss.sources.monitor.sharding import holders, rank_and_world
+from whyloss.sources.monitor.taps import Taps, plain, unwrapped
+
+LIVE = 24           # steps for which an optimizer that rests counts as taking part
+WAIT = 16           # steps for which a sample waits for another optimizer
+DEAF = 2            # samples without any module heard, after which none is listened to
+ACTIVATIONS = ("activation_mean", "activation_std", "active_share", "dead_share")
+PARAMETERS = ("grad_norm", "weight_norm", "update_ratio")
+EVERYTHING = ("loss", "val_loss", "learning_rate", *PARAMETERS, *ACTIVATIONS)
+
+
+@dataclass(eq=False)
+class Known:
+    """An optimizer that updates parameters of the model. step: its own steps so far; subject: of its loss."""
+
+    optimizer: weakref.ref
+    name: str
+    subject: str
+    step: int = 0
+    last: int = 0                   # of all steps, its last
+    count: int = 0                  # parameters it held when the plan was made
+    plan: Plan | None = None
+    loss: int = 0
+    rates: list[int] = field(default_factory=list)
+    norm: int = -1
+
+
+@dataclass(eq=False)
+class Flight:
+    """A sample that is complete and perhaps still on its way to the host."""
+
+    step: int
+    readings: Readings
+    again: list
+    extra: int
+    host: dict[int, float]          # what the host knew anyway
+    missing: list[Watched]
+    plans: list[Plan]
+    found_inf: int = 0              # place of the scaler's flag
+    losses: list = field(default_factory=list)   # (subject, step, place) of losses that were read with it
+
+
+class Sampler:
+    """Reads a model's modules and parameters, and keeps the columns of the frames."""
+
+    def __init__(self, model, on_error, *, quantities, exact: bool):
+        self.model, self.on_error, self.quantities, self.exact = model, on_error, quantities, exact
+        self.entries = Entries()
+        self.activations = Activations(self.entries, on_error, exact=exact)
+        self.columns: list[tuple[str, str]] = []
+        self.places: dict[tuple[str, str], int] = {}
+        self.parts: dict[str, torch.Tensor] = {}
+        self.closed: dict[str, str] = {}       # part of the model -> why it is not seen
+        self.known: dict[int, Known] = {}
+        self.foreign: dict[int, weakref.ref] = {}
+        self.deaf = 0
+        self.open = False
+        self.done: set[int] = set()
+        self.column("loss", "run")
+        self.column("val_loss", "run")
+        self.look()
+
+    def column(self, quantity: str, subject: str) -> int:
+        key = (quantity, subject)
+        if key not in self.places:
+            self.places[key] = len(self.columns)
+            self.columns.append(key)
+        return self.places[key]
+
+    # ------------------------------------------------------------------ what there is
+    def look(self) -> None:
+        """Find modules and parameters anew. Columns that were there stay where they are."""
+        inside, _ = unwrapped(self.model)
+        self.names = {id(p): plain(name) for name, p in inside.named_parameters()}
+        self.modules = sum(1 for _ in self.model.modules())
+        self.taps = None
+        if any(q in self.quantities for q in ACTIVATIONS) and self.deaf < DEAF:
+            self.taps = Taps(self.model, self.activations)
+            self.closed = dict(self.taps.closed)
+        for tap in self.taps.taps if self.taps else []:
+            wanted = ACTIVATIONS if tap.relu else ACTIVATIONS[:2]
+            tap.columns = {quantity: self.column(quantity, tap.name) for quantity in wanted}
+        for known in self.known.values():
+            known.plan = None
+
+    def lookup(self, optimizer) -> Known | None:
+        """The record of an optimizer; None for one that updates nothing of this model."""
+        key = id(optimizer)
+        if key in self.known and self.known[key].optimizer() is optimizer:
+            return self.known[key]
+        if key in self.foreign and self.foreign[key]() is optimizer:
+            return None
+        held = [p for group in optimizer.param_groups for p in group["params"]]
+        if not any(id(p) in self.names for p in held) and self.unlike():
+            self.look()
+        if not any(id(p) in self.names for p in held):
+            self.foreign[key] = weakref.ref(optimizer)
+            return None
+        self.known[key] = self._new(optimizer)
+        return self.known[key]
+
+    def _new(self, optimizer) -> Known:
+        count = len(self.known)
+        number = f" {count + 1}" if count else ""
+        known = Known(weakref.ref(optimizer), f"{type(optimizer).__name__}{number}", f"optimizer{number}" if count else "run")
+        known.loss = self.column("loss", known.subject)
+        known.norm = self.column("grad_norm", known.subject)
+        return known
+
+    def plan(self, known: Known, optimizer) -> Plan:
+        """How its parameters are read; made again when their number changes."""
+        count = sum(len(group["params"]) for group in optimizer.param_groups)
+        if known.plan is None or known.count != count:
+            known.count = count
+            known.rates = [self.column("learning_rate", f"{known.name}.group{at}") for at in range(len(optimizer.param_groups))]
+            held = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+            members = []
+            for at, parameter in enumerate(held):
+                name = self.names.get(id(parameter)) or f"{known.name}.parameter{at}"
+                member = Watched(name, parameter, *(self.column(q, name) for q in PARAMETERS), part=is_part(parameter))
+                if member.part:
+                    self.parts.setdefault(name, parameter)
+                members.append(member)
+            wanted = any(q in self.quantities for q in PARAMETERS)
+            known.plan = Plan(members if wanted else [], self.entries, exact=self.exact)
+            self._share_total(known, known.plan)
+        return known.plan
+
+    def _share_total(self, known: Known, plan: Plan) -> None:
+        """The norm over all parameters is partial too where some are sharded: what every rank holds whole, the first one counts."""
+        parts = [m.tensor for m in plan.members if m.part]
+        if parts:
+            first = holders(parts[0])[0] == rank_and_world()[0]
+            plan.counted = np.array([m.part or first for m in plan.members])
+            self.parts.setdefault(known.subject, parts[0])
+
+    def new_parts(self) -> list[tuple[str, torch.Tensor]]:
+        """Sharded parameters that were not told of yet: name, parameter."""
+        new, self.parts = list(self.parts.items()), {}
+        return new
+
+    def unlike(self) -> bool:
+        """Whether the model has other modules or parameters than when it was looked at."""
+        inside, _ = unwrapped(self.model)
+        return self.modules != sum(1 for _ in self.model.modules()) or any(id(p) not in self.names for p in inside.parameters())
+
+    # ------------------------------------------------------------------ one sample
+    def begin(self, step: int, total: int) -> None:
+        self.open, self.step, self.began, self.done = True, step, total, set()
+        self.readings, self.host, self.missing, self.inf, self.plans = Readings(), {}, [], 0, []
+        self.activations.begin(self.readings)
+        if self.taps is not None:
+            self.taps.put_on()
+
+    def before(self, known: Known, optimizer, closure: bool) -> None:
+        plan = self.plan(known, optimizer)
+        if not closure:  # with a closure, forward and backward are still to come
+            self.heard(known, optimizer, plan)
+        plan.read_before(self.readings)
+
+    def heard(self, known: Known, optimizer, plan: Plan) -> None:
+        """Forward and backward are over: read what they left."""
+        self.activations.flush()
+        inverse = None
+        scale = getattr(optimizer, "grad_scale", None)  # a fused optimizer divides by the scale itself
+        if isinstance(scale, torch.Tensor):
+            inverse = scale.double().reciprocal().float()
+            found = getattr(optimizer, "found_inf", None)
+            if isinstance(found, torch.Tensor):
+                self.activations.extra += 1
+                self.inf = -self.activations.extra
+                self.readings.add(found.reshape(1).float(), [self.inf])
+        self.missing += plan.read_gradients(self.readings, inverse)
+        for at, group in zip(known.rates, optimizer.param_groups):
+            rate = group.get("lr")
+            if isinstance(rate, torch.Tensor) and rate.device.type != "cpu":
+                self.readings.add(rate.detach().reshape(1), [at])
+            elif rate is not None:
+                self.host[at] = float(rate)
+
+    def after(self, known: Known, optimizer, closure: bool) -> None:
+        if closure:
+            self.heard(known, optimizer, known.plan)
+        known.plan.read_after(self.readings)
+        self.plans.append(known.plan)
+        self.done.add(id(known))
+
+    def complete(self, total: int) -> bool:
+        """Whether every optimizer that takes part was read."""
+        live = [k for k in self.known.values() if total - k.last <= LIVE]
+        return bool(self.done) and (all(id(k) in self.done for k in live) or total - self.began >= WAIT)
+
+    def end(self, unread: list = ()) -> Flight:
+        """Close the sample and send it to the host, with the losses that still wait on the device: (subject, column, step, tensor)."""
+        if self.taps is not None:
+            self.taps.take_off()
+            calls = 0
+            for tap in self.taps.taps:
+                tap.heard += tap.calls > 0
+                calls += tap.calls
+            self.deaf = 0 if calls else self.deaf + 1
+            if self.deaf >= DEAF and self.taps.taps:
+                self.taps.closed["the model"] = "no module was heard: a compiled function calls it, or other code than forward"
+                self.closed.update(self.taps.closed)
+                self.taps = None
+        losses = []
+        for subject, column, step, value in unread:
+            self.activations.extra += 1
+            place = column if step == self.step else -self.activations.extra
+            self.readings.add(value.reshape(1), [place])
+            losses.append((subject, step, place))
+        self.readings.send()
+        flight = Flight(self.step, self.readings, self.activations.joined(), self.activations.extra, self.host, self.missing, self.plans,
+                        self.inf, losses)
+        self.activations.end()
+        self.open = False
+        return flight
+
+    def drop(self) -> None:
+        """Give the sample up."""
+        if self.taps is not None:
+            self.taps.take_off()
+        self.activations.end()
+        self.open = False
+
+    # ------------------------------------------------------------------ on the host
+    def frame(self, flight: Flight) -> tuple[np.ndarray, list]:
+        """The numbers of a sample. -> (columns,) float32, ABSENT where not measured; (subject, step, loss) of the losses read with it"""
+        for member in flight.missing:
+            self.column("gradient_missing", member.name)
+        width = len(self.columns)
+        frame = blank(width + flight.extra)
+        with np.errstate(all="ignore"):
+            return self._filled(frame, width, flight)
+
+    def _filled(self, frame: np.ndarray, width: int, flight: Flight) -> tuple[np.ndarray, list]:
+        flight.readings.into(frame)
+        skipped = bool(flight.found_inf and frame[flight.found_inf] > 0)
+        if flight.again:
+            join(frame, flight.again)
+        losses = [(subject, step, float(frame[place])) for subject, step, place in flight.losses]
+        frame = frame[:width]
+        for at, value in flight.host.items():
+            frame[at] = value
+        for member in flight.missing:
+            frame[self.places["gradient_missing", member.name]] = 1.0
+        for plan in flight.plans:
+            self._settle(frame, plan, skipped)
+        return frame, losses
+
+    def _settle(self, frame: np.ndarray, plan: Plan, skipped: bool) -> None:
+        gradients, weights, changes = plan.gradients, plan.weights, plan.changes
+        if not plan.members:
+            return
+        if skipped:  # the scaler found an overflow and nothing was updated
+            frame[gradients] = frame[changes] = blank(1)[0]
+            return
+        norms = frame[gradients]
+        if (norms == 0).any() or np.isinf(norms).any():
+            if plan.members[0].tensor.device.type != "cuda":
+                self._confirm(frame, [plan.members[i] for i in np.flatnonzero((norms == 0) | np.isinf(norms))])
+                norms = frame[gradients]
+        change, weight = frame[changes], frame[weights]
+        ratio = blank(len(change))
+        np.divide(change, weight, out=ratio, where=(weight > 0) & ~is_absent(change))
+        frame[changes] = ratio
+        known = next((k for k in self.known.values() if k.plan is plan), None)
+        seen = ~is_absent(norms) & plan.counted
+        if known is not None and seen.any():
+            norms = norms[seen].astype(np.float64)
+            frame[known.norm] = math.sqrt(norms @ norms)
+
+    @staticmethod
+    def _confirm(frame: np.ndarray, members: list[Watched]) -> None:
+        """A norm is 0 below 1e-22 and infinite above 1e19, though no entry is: the largest entry stands for it then."""
+        for member, largest in largest_gradients(members):
+            at = member.gradient
+            if (frame[at] == 0 and largest > 0) or (np.isinf(frame[at]) and math.isfinite(largest)):
+                frame[at] = largest

@@ -1,0 +1,67 @@
+"""A Monitor in a script that knows nothing of it: put on the modules that an optimizer updates, at its first step."""
+
+import sys
+import weakref
+from pathlib import Path
+
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from whyloss.sources import names
+
+
+class Watching:
+    """The monitors of a process. folder: where the ledger goes; the second model's goes to folder/2, and so on."""
+
+    def __init__(self, folder: Path, *, budget: float = 0.01):
+        self.folder, self.budget = Path(folder), budget
+        self.monitors: list = []
+        self.known: dict[int, weakref.ref] = {}
+        self.problem: str | None = None
+        self.undo = register_optimizer_step_pre_hook(self._first_step).remove
+
+    def _first_step(self, optimizer, args, kwargs) -> None:
+        """An optimizer steps: if it is new, find what it trains. Never raises."""
+        held = self.known.get(id(optimizer))
+        if held is not None and held() is optimizer:
+            return
+        try:
+            self.known[id(optimizer)] = weakref.ref(optimizer)
+            self._watch(optimizer)
+        except Exception as error:
+            self._fail(error)
+
+    def _watch(self, optimizer) -> None:
+        from whyloss.sources.monitor import Monitor
+
+        updated = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        watched = {id(p) for monitor in self.monitors for p in monitor.model.parameters()}
+        for module in names.owners():
+            own = {id(p) for p in module.parameters()}
+            if not own & updated or own <= watched:
+                continue
+            number = len(self.monitors) + 1
+            folder = self.folder if number == 1 else self.folder / str(number)
+            self.monitors.append(Monitor(module, budget=self.budget, run=folder).attach())
+
+    def _fail(self, error: Exception) -> None:
+        if self.problem is None:
+            self.problem = f"{type(error).__name__}: {error}"
+            print(f"whyloss: not watching: {self.problem}", file=sys.stderr)
+
+    def close(self) -> None:
+        """The script is over: the ledgers are completed."""
+        self.undo()
+        for monitor in self.monitors:
+            monitor.close()
+
+
+def summary(watching: Watching) -> str:
+    """One line on what was watched, for the end of a run."""
+    if not watching.monitors:
+        return watching.problem or "nothing was watched: no optimizer of torch stepped"
+    steps = max(m.cost.steps for m in watching.monitors)
+    alerts = sum(len(m.alerts) for m in watching.monitors)
+    share = max(m.cost.share for m in watching.monitors)
+    sampled = max(m.cost.sampled for m in watching.monitors)
+    return f"watched {steps} steps ({sampled} measured, {share:.1%} of the time), {alerts} alerts; whyloss health {watching.folder}"
+

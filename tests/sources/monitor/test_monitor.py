@@ -1,0 +1,444 @@
+"""What the monitor measures is what is there; what it cannot see it says; what goes wrong in it ends only the watching."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from whyloss.alerts import StopTraining
+from whyloss.errors import BadInput
+from whyloss.sources.framefile import is_absent
+from whyloss.sources.monitor import Monitor
+
+X, Y = torch.randn(32, 12, generator=torch.Generator().manual_seed(1)), torch.randint(0, 4, (32,), generator=torch.Generator().manual_seed(2))
+
+
+class Ledger:
+    """Remembers what it was given."""
+
+    def __init__(self):
+        self.names, self.frames, self.events, self.closed, self.problem = [], [], [], False, None
+
+    def columns(self, columns):
+        self.names = columns
+
+    def frame(self, step, values, seconds):
+        self.frames.append((step, values, seconds))
+
+    def event(self, step, kind, data):
+        self.events.append((step, kind, data))
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture(autouse=True)
+def nothing_compiled():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+
+def net(width=20):
+    return nn.Sequential(nn.Linear(12, width), nn.ReLU(), nn.Linear(width, 4))
+
+
+def train(model, optimizer, steps=4, x=X, loss_of=None):
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = loss_of(model) if loss_of else nn.functional.cross_entropy(model(x), Y)
+        loss.backward()
+        optimizer.step()
+
+
+def values(monitor, quantity, subject):
+    return monitor.history.series(quantity, subject).values
+
+
+def hooks(model) -> int:
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) + len(m._backward_hooks) for m in model.modules())
+
+
+# ---------------------------------------------------------------------- the numbers
+@pytest.mark.parametrize("exact", [False, True], ids=["sampled", "exact"])
+@pytest.mark.parametrize("width", [20, 2000], ids=["small", "big"])
+def test_every_number_is_the_one_computed_by_hand(width, exact):
+    model = net(width)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    with Monitor(model, optimizer, every=1, exact=exact) as monitor:
+        optimizer.zero_grad()
+        hidden = model[0](X)
+        loss = nn.functional.cross_entropy(model(X), Y)
+        loss.backward()
+        before = {n: p.detach().clone() for n, p in model.named_parameters()}
+        gradients = {n: float(p.grad.norm()) for n, p in model.named_parameters()}
+        optimizer.step()
+    near = 0.0 if exact or width == 20 else 0.06
+    assert values(monitor, "loss", "run") == [pytest.approx(loss.item(), rel=1e-6)]
+    assert values(monitor, "grad_norm", "run")[0] == pytest.approx(math.sqrt(sum(g * g for g in gradients.values())), rel=1e-4)
+    assert values(monitor, "learning_rate", "Adam.group0")[0] == pytest.approx(1e-2)
+    for name, parameter in model.named_parameters():
+        assert values(monitor, "grad_norm", name)[0] == pytest.approx(gradients[name], rel=1e-4)
+        assert values(monitor, "weight_norm", name)[0] == pytest.approx(float(before[name].norm()), rel=max(near, 1e-4))
+        change = float((parameter.detach() - before[name]).norm() / before[name].norm())
+        assert values(monitor, "update_ratio", name)[0] == pytest.approx(change, rel=max(near, 1e-3))
+    assert values(monitor, "activation_mean", "0")[0] == pytest.approx(hidden.mean().item(), abs=max(near, 1e-5) * hidden.std().item())
+    assert values(monitor, "activation_std", "0")[0] == pytest.approx(hidden.std().item(), rel=max(near, 1e-3))
+    assert values(monitor, "active_share", "1")[0] == pytest.approx((hidden > 0).float().mean().item(), abs=max(near, 1e-3))
+    assert values(monitor, "dead_share", "1")[0] == pytest.approx((hidden <= 0).all(0).float().mean().item(), abs=1e-6)
+
+
+def test_channels_of_pictures_are_units_whatever_their_memory_order():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU())
+    with torch.no_grad():
+        model[0].weight[:3], model[0].bias[:3] = 0, -1
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    for size in (4, 40):
+        for memory in (torch.contiguous_format, torch.channels_last):
+            x = torch.randn(16, 3, size, size).contiguous(memory_format=memory)
+            with Monitor(model, optimizer, every=1) as monitor:
+                train(model, optimizer, 1, loss_of=lambda m, x=x: m(x).square().mean())
+            assert values(monitor, "dead_share", "1") == [pytest.approx(3 / 8)]
+            assert values(monitor, "activation_mean", "0")[0] == pytest.approx(model[0](x).mean().item(), abs=0.05)
+
+
+def test_a_module_called_several_times_is_one_number():
+    layer = nn.Linear(6, 6)
+
+    class Often(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, x):
+            for _ in range(3):
+                x = self.layer(x)
+            return x
+
+    model = Often()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(8, 6)
+    first = layer(x).detach()
+    second = layer(first).detach()
+    everything = torch.cat([first, second, layer(second).detach()])
+    with Monitor(model, optimizer, every=1) as monitor:
+        train(model, optimizer, 1, loss_of=lambda m: m(x).square().mean())
+    assert values(monitor, "activation_mean", "layer")[0] == pytest.approx(everything.mean().item(), abs=1e-5)
+    assert values(monitor, "activation_std", "layer")[0] == pytest.approx(everything.std(correction=0).item(), rel=0.02)
+
+
+def test_an_output_that_the_next_layer_overwrites_is_read_before():
+    model = nn.Sequential(nn.Linear(12, 20), nn.ReLU(inplace=True), nn.Linear(20, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with Monitor(model, optimizer, every=1) as monitor:
+        train(model, optimizer, 2)
+    assert values(monitor, "activation_mean", "0")[1] == pytest.approx(model[0](X).mean().item(), abs=1e-5)
+
+
+def test_a_gradient_too_small_for_its_norm_is_not_called_zero():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Monitor(model, optimizer, every=1) as monitor:
+        train(model, optimizer, 1, loss_of=lambda m: m(X).square().mean() * 1e-25)
+    assert 0 < values(monitor, "grad_norm", "0.weight")[0] < 1e-24
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64, torch.complex64], ids=str)
+def test_other_types_of_numbers(dtype):
+    weight = nn.Parameter(torch.full((200, 200), 300.0).to(dtype))
+    model = nn.Module()
+    model.weight = weight
+    optimizer = torch.optim.SGD([weight], lr=1.0)
+    with Monitor(model, optimizer, every=1) as monitor:
+        train(model, optimizer, 1, loss_of=lambda m: (m.weight.abs().float() ** 2).sum() / 2e3)
+    assert monitor.problem is None
+    assert values(monitor, "weight_norm", "weight")[0] == pytest.approx(60000, rel=0.02)
+    assert values(monitor, "grad_norm", "weight")[0] == pytest.approx(60, rel=0.02)
+
+
+def test_sparse_gradients_frozen_parameters_and_missing_gradients():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.frozen, self.unused = nn.Embedding(50, 8, sparse=True), nn.Linear(8, 8), nn.Linear(8, 8)
+            self.frozen.requires_grad_(False)
+
+        def forward(self, x):
+            return self.frozen(self.words(x))
+
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    tokens = torch.tensor([[1, 1, 2]])
+    with Monitor(model, optimizer, every=1) as monitor:
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(tokens).square().mean().backward()
+            expected = float(model.words.weight.grad.to_dense().norm())
+            optimizer.step()
+    assert monitor.problem is None
+    assert values(monitor, "grad_norm", "words.weight")[1] == pytest.approx(expected, rel=1e-5)
+    assert not monitor.history.series("grad_norm", "frozen.weight")
+    assert not monitor.history.series("grad_norm", "unused.weight")
+    assert values(monitor, "gradient_missing", "unused.weight") == [1.0, 1.0]
+
+
+# ---------------------------------------------------------------------- the loop
+def test_accumulated_losses_are_added_and_a_skipped_step_is_not():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Monitor(model, optimizer, every=1) as monitor:
+        optimizer.zero_grad()
+        expected = 0.0
+        for part in range(4):
+            loss = nn.functional.cross_entropy(model(X[part::4]), Y[part::4]) / 4
+            loss.backward()
+            expected += loss.item()
+        optimizer.step()
+        optimizer.zero_grad()
+        (model(X).sum() * 1e9).backward()  # this step is thrown away
+        optimizer.zero_grad()
+        last = nn.functional.cross_entropy(model(X), Y)
+        last.backward()
+        optimizer.step()
+    assert values(monitor, "loss", "run") == [pytest.approx(expected, rel=1e-5), pytest.approx(last.item(), rel=1e-5)]
+
+
+def test_a_scaled_loss_is_told_unscaled_and_skipped_steps_are_no_alert():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127, growth_interval=1000)
+    with Monitor(model, optimizer, every=1) as monitor:
+        for _ in range(12):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(X), Y) * 4
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    assert monitor.alerts == [] and 0 < monitor.steps < 12
+    assert values(monitor, "loss", "run")[-1] == pytest.approx(loss.item(), rel=1e-5)
+
+
+def test_a_closure_gives_its_first_loss_and_its_last_gradient():
+    model = net()
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=4)
+    seen = []
+
+    def closure():
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(X), Y)
+        loss.backward()
+        seen.append(loss.item())
+        return loss
+
+    with Monitor(model, optimizer, every=1) as monitor:
+        optimizer.step(closure)
+    assert values(monitor, "loss", "run") == [pytest.approx(seen[0], rel=1e-6)]
+    assert values(monitor, "update_ratio", "0.weight")[0] > 0
+    assert values(monitor, "grad_norm", "0.weight")[0] == pytest.approx(float(model[0].weight.grad.norm()), rel=1e-5)
+
+
+def test_two_optimizers_in_turn_are_both_sampled():
+    first, second = net(), nn.Linear(4, 4)
+    model = nn.ModuleList([first, second])
+    optimizers = [torch.optim.SGD(first.parameters(), lr=0.1), torch.optim.Adam(second.parameters(), lr=0.1)]
+    with Monitor(model, optimizers, every=4) as monitor:
+        for _ in range(16):
+            for optimizer in optimizers:
+                for other in optimizers:
+                    other.zero_grad()
+                second(first(X)).square().mean().backward()
+                optimizer.step()
+    assert monitor.problem is None
+    assert len(values(monitor, "grad_norm", "0.0.weight")) >= 5
+    assert len(values(monitor, "grad_norm", "1.weight")) >= 5
+    assert len(values(monitor, "loss", "run")) == len(values(monitor, "loss", "optimizer 2")) == 16
+
+
+def test_another_models_steps_are_not_this_ones():
+    mine, other = net(), net()
+    a, b = torch.optim.SGD(mine.parameters(), lr=0.1), torch.optim.SGD(other.parameters(), lr=0.1)
+    with Monitor(mine, every=1) as monitor:
+        for _ in range(3):
+            train(other, b, 1, loss_of=lambda m: m(X).square().sum() * 1e6)
+            train(mine, a, 1)
+    assert monitor.steps == 3
+    assert max(values(monitor, "loss", "run")) < 10
+
+
+def test_parameters_that_come_later_are_seen():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Monitor(model, optimizer, every=1) as monitor:
+        train(model, optimizer, 3)
+        model.add_module("3", nn.Linear(4, 4))
+        optimizer.add_param_group({"params": model[3].parameters()})
+        train(model, optimizer, 40)
+    assert monitor.problem is None
+    assert len(values(monitor, "grad_norm", "3.weight")) >= 8
+    assert values(monitor, "activation_std", "3")
+
+
+def test_evaluation_between_steps_is_not_mistaken_for_training():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with Monitor(model, optimizer, every=1) as monitor:
+        for _ in range(3):
+            train(model, optimizer, 1)
+            with torch.no_grad():
+                model(X * 1e6)
+            monitor.validation(None, 0.5)
+    assert max(values(monitor, "activation_std", "0")) < 10
+    assert values(monitor, "val_loss", "run") == [0.5] * 3
+
+
+def test_checkpointed_modules_are_counted_once():
+    from torch.utils.checkpoint import checkpoint
+    for reentrant in (False, True):
+        model = net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        x = X.clone().requires_grad_()
+        with Monitor(model, optimizer, every=1) as monitor:
+            train(model, optimizer, 2, loss_of=lambda m, x=x, r=reentrant: nn.functional.cross_entropy(checkpoint(m, x, use_reentrant=r), Y))
+        assert monitor.problem is None
+        assert values(monitor, "activation_mean", "0") == [pytest.approx(model[0](X).mean().item(), abs=1e-5)] * 2
+
+
+# ---------------------------------------------------------------------- on and off
+def test_nothing_is_left_behind():
+    before = torch.autograd.backward, torch.amp.GradScaler.scale
+    from torch.optim import optimizer as module
+    held = len(module._global_optimizer_pre_hooks), len(module._global_optimizer_post_hooks)
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    monitor = Monitor(model, optimizer, every=1).attach()
+    assert hooks(model) == 3
+    train(model, optimizer, 2)
+    monitor.close()
+    monitor.close()
+    assert hooks(model) == 0
+    assert before == (torch.autograd.backward, torch.amp.GradScaler.scale)
+    assert held == (len(module._global_optimizer_pre_hooks), len(module._global_optimizer_post_hooks))
+    train(model, optimizer, 2)
+    assert monitor.steps == 2
+
+
+def test_between_samples_no_hook_sits_on_a_module():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Monitor(model, optimizer, every=5):
+        counts = []
+        for _ in range(11):
+            counts.append(hooks(model))
+            train(model, optimizer, 1)
+    assert counts == [3, 0, 0, 0, 0, 3, 0, 0, 0, 0, 3]
+
+
+def test_a_copy_of_the_model_in_a_sampled_step_is_deaf():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with Monitor(model, optimizer, every=1) as monitor:
+        twin, pickled = copy.deepcopy(model), pickle.loads(pickle.dumps(model))
+        twin(X * 1e6)
+        pickled(X * 1e6)
+        train(model, optimizer, 1)
+    assert values(monitor, "activation_std", "0")[0] < 10
+
+
+def test_an_error_of_ours_is_told_once_and_the_training_goes_on(capsys, monkeypatch):
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Monitor(model, optimizer, every=1, ledger=(ledger := Ledger())) as monitor:
+        train(model, optimizer, 1)
+
+        def broken(self, tap, output):
+            raise ValueError("a mistake")
+
+        monkeypatch.setattr(type(monitor.sampler.entries), "gather", broken)
+        monkeypatch.setattr("whyloss.sources.monitor.activations.numbers", broken)
+        monkeypatch.setattr("whyloss.sources.monitor.parameters.row_norms", lambda rows: 1 / 0)
+        train(model, optimizer, 3)
+    assert "ZeroDivisionError" in monitor.problem
+    assert capsys.readouterr().err.count("switched off") == 1
+    assert hooks(model) == 0
+    assert ledger.closed and ledger.events[-1][1] == "problem"
+
+
+def test_an_error_in_a_callback_ends_the_watching_only():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Monitor(model, optimizer, every=1, writers=[lambda step, row: 1 / 0]) as monitor:
+        train(model, optimizer, 3)
+    assert "ZeroDivisionError" in monitor.problem
+
+
+def test_memory_does_not_grow_with_the_steps():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with Monitor(model, optimizer, every=1) as monitor:
+        train(model, optimizer, 50)
+        monitor._history.limit = 64
+        train(model, optimizer, 400)
+        assert len(monitor._history) <= 64
+        assert len(monitor._told) < 32 and len(monitor._unjudged) < 32
+    steps = monitor.history.series("grad_norm", "0.weight").steps
+    assert steps[0] == 0 and steps[-1] == 449 and len(steps) <= 64
+
+
+# ---------------------------------------------------------------------- what goes out
+def test_frames_go_to_the_ledger_and_the_writers():
+    model, ledger, rows = net(), Ledger(), []
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Monitor(model, optimizer, every=2, ledger=ledger, writers=[lambda step, row: rows.append((step, row))]):
+        train(model, optimizer, 5)
+    assert [step for step, *_ in ledger.frames] == [0, 2, 4]
+    assert ledger.names[0] == ("loss", "run") and all(len(v) == len(ledger.names) for _, v, _ in ledger.frames)
+    assert ledger.frames[0][1].dtype == np.float32
+    absent = is_absent(ledger.frames[0][1])
+    assert [key for key, gone in zip(ledger.names, absent) if gone] == [("val_loss", "run")]
+    assert [step for step, _ in rows] == [0, 2, 4] and rows[0][1]["grad_norm/0.weight"] > 0
+    assert ledger.closed
+
+
+def test_only_the_quantities_that_were_asked_for():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Monitor(model, optimizer, every=1, quantities=["loss", "grad_norm"]) as monitor:
+        assert hooks(model) == 0
+        train(model, optimizer, 2)
+    assert values(monitor, "grad_norm", "0.weight") and not monitor.history.by_subject("activation_std")
+
+
+def test_the_first_non_finite_loss_is_told_with_the_operation_that_made_it(capsys):
+    model, told = net(), []
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Monitor(model, optimizer, on_alert=told.append) as monitor:
+        train(model, optimizer, 2)
+        train(model, optimizer, 3, loss_of=lambda m: (torch.softmax(m(X) * 1e6, 1) + 0.0).log().mean())
+    assert [alert.kind for alert in told][0] == "loss-not-finite"
+    assert "first in log" in told[0].message and "zeros" in told[0].message
+    assert capsys.readouterr().err.count("loss-not-finite") == 1
+    assert monitor.steps == 5
+
+
+def test_training_is_stopped_only_where_that_was_asked_for():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(StopTraining) as stopped:
+        with Monitor(model, optimizer, stop_on_nonfinite=True):
+            train(model, optimizer, 2)
+            train(model, optimizer, 1, loss_of=lambda m: torch.sqrt(m(X) - 100).sum())
+    assert "first in sqrt" in str(stopped.value)
+    assert all(torch.isfinite(p).all() for p in model.parameters())
+    assert hooks(model) == 0
+
+
+def test_wrong_use_says_what_would_do():
+    with pytest.raises(BadInput, match="torch.nn.Module"):
+        Monitor([1])
+    with pytest.raises(BadInput, match="there are loss"):
+        Monitor(net(), quantities=["losses"])
+    with pytest.raises(BadInput, match="every"):
+        Monitor(net(), every=0)

@@ -1,0 +1,47 @@
+"""`whyloss run --watch`: a Monitor in a script that knows nothing of it."""
+
+import subprocess
+import sys
+
+from whyloss.sources.ledger import read_frames
+
+SCRIPT = """
+import hashlib, torch
+from torch import nn
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+other = nn.Linear(8, 3)
+optimizers = [torch.optim.AdamW(net.parameters(), lr=1e-2), torch.optim.SGD(other.parameters(), lr=0.1)]
+for step in range(60):
+    x, y = torch.randn(32, 8), torch.randint(0, 3, (32,))
+    for model, optimizer in zip((net, other), optimizers):
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+print(hashlib.sha256(b"".join(p.detach().numpy().tobytes() for m in (net, other) for p in m.parameters())).hexdigest())
+raise SystemExit(3)
+"""
+
+
+def run(script, *options):
+    return subprocess.run([sys.executable, *options, str(script)], capture_output=True, text=True, timeout=120)
+
+
+def test_watches_every_model_and_changes_neither_weights_nor_status(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+
+    bare = run(script)
+    watched = run(script, "-m", "whyloss", "run", "--watch", str(tmp_path / "ledger"))
+
+    assert watched.returncode == bare.returncode == 3
+    assert watched.stdout == bare.stdout
+    assert "watched 60 steps" in watched.stderr
+    for folder in (tmp_path / "ledger", tmp_path / "ledger" / "2"):
+        evidence = read_frames(folder / "frames.db")
+        assert evidence.by_subject("grad_norm") and evidence.by_subject("update_ratio")
+
+
+def test_a_report_cannot_be_had_from_watching_alone(tmp_path):
+    done = run(tmp_path / "train.py", "-m", "whyloss", "run", "--watch", str(tmp_path / "ledger"), "--report", "x.json")
+
+    assert done.returncode == 2 and "whyloss health" in done.stderr
