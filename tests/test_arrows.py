@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 SRC = Path(__file__).resolve().parent.parent / "src" / "whyloss"
-ROOMS = {"causes", "checks", "diagnosis", "sources", "laboratory", "render", "cli", "bootstrap"}
+ROOMS = {"causes", "checks", "diagnosis", "sources", "laboratory", "render", "cli", "bootstrap", "integrations"}
 MAY_IMPORT = {
     "nouns": {"nouns"},
     "causes": {"nouns", "causes"},
@@ -17,8 +17,9 @@ MAY_IMPORT = {
     "render": {"nouns", "causes", "checks", "diagnosis", "render"},  # pages are generated from the catalogue, checks and order
     "cli": {"nouns", "causes", "checks", "diagnosis", "sources", "laboratory", "render", "cli"},
     "bootstrap": {"nouns", "sources", "bootstrap"},
+    "integrations": {"nouns", "sources", "integrations"},
 }
-MAY_TOUCH_TORCH = {"sources", "laboratory", "cli"}
+MAY_TOUCH_TORCH = {"sources", "laboratory", "cli", "integrations"}
 # testing.py is the contract that every room's tests share; its imports of rooms are inside functions
 EXEMPT = {"testing.py", "__init__.py", "__main__.py"}
 FILES = sorted(SRC.rglob("*.py"))

@@ -44,5 +44,6 @@ y = (x[:, :4] + 0.1 * torch.randn(512, 4)).argmax(1)
 model = Digits()
 trainer = pl.Trainer(max_epochs=4, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
                      enable_model_summary=False)
-trainer.fit(model, DataLoader(TensorDataset(x[:384], y[:384]), batch_size=32, shuffle=True), DataLoader(TensorDataset(x[384:], y[384:]), batch_size=64))
+trainer.fit(model, DataLoader(TensorDataset(x[:384], y[:384]), batch_size=32, shuffle=True),
+            DataLoader(TensorDataset(x[384:], y[384:]), batch_size=64))
 torch.save(model.state_dict(), os.environ["WEIGHTS"])
