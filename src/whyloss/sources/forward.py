@@ -37,9 +37,22 @@ class Forward:
             return original(module, *args, **kwargs)  # a loss or an activation: its operations are recorded themselves
         return self._root_call(module, original, args, kwargs)
 
+    def _unheard(self, module, original, args, kwargs):
+        """A call with tensors that hold no numbers: a framework asks for shapes before it trains."""
+        self.recorder.paused += 1
+        try:
+            return original(module, *args, **kwargs)
+        finally:
+            self.recorder.paused -= 1
+
     def _root_call(self, module, original, args, kwargs):
         recorder, bare, compiled = self.recorder, *unwrapped(module)
         stored = where = window = None
+        shapes_only = False
+        with self.watch._guard():
+            shapes_only = any(t.is_meta for t in facts.tensors_in((args, kwargs)))
+        if shapes_only:
+            return self._unheard(module, original, args, kwargs)
         with self.watch._guard():
             where = place.here(3)
             evaluation = not torch.is_grad_enabled()

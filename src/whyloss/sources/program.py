@@ -164,7 +164,10 @@ class Program:
         for tape in self.whole_tapes().values():
             if tape.step != 0:
                 return None  # weights at that step were not kept; the first steps carry the proof
-            arm = self.fresh()
+            try:
+                arm = self.fresh()
+            except Exception as error:  # a class whose copies cannot be copied again
+                return f"the model cannot be copied: {type(error).__name__}: {error}"
             state = torch.get_rng_state()
             try:
                 torch.set_rng_state(tape.rng)

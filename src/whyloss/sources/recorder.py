@@ -121,6 +121,8 @@ class Recorder(TorchFunctionMode):
         self.spent += worked() - began
         result = func(*args, **kwargs)
         began = worked()
+        if any(t.is_meta for t in tensors_in(result)):
+            return result  # without numbers: a framework asks for shapes before it trains
         try:
             if tape_args is not None and window.taped:
                 self._tape(window, func, name, tape_args, result, where)
@@ -255,7 +257,7 @@ class Recorder(TorchFunctionMode):
         if kept is None or kept[0] is not tensor:
             clone = tensor.detach().clone()
             kept = (tensor, clone)
-            if len(self.shared) < 4096:
+            if len(self.shared) < 4096 and tensor.grad_fn is None:  # else the graphs of past steps would stay alive
                 self.shared[(id(tensor), version)] = kept
         window.constant_bytes += tensor.numel() * tensor.element_size()
         if window.constant_bytes > CONSTANT_LIMIT:

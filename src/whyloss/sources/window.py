@@ -106,7 +106,18 @@ class Window:
                     self.storages[slot] = window.storages[slot]
                     self.keep.append(tensor)
                     return slot
+            known = self.below(tensor)
+            if known is not None and id(known) in self.slots:
+                self.slots[id(tensor)] = slot = self.slots[id(known)]
+                self.keep.append(tensor)
         return slot
+
+    def below(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """The tensor that as_subclass() made a subclass of: a call that no function mode hears of."""
+        if tensor.grad_fn is None or tensor.grad_fn.name() != "AliasBackward0":
+            return None
+        maker, number = tensor.grad_fn.next_functions[0]
+        return next((t for t in reversed(self.keep) if t.grad_fn is maker and t.output_nr == number and t.shape == tensor.shape), None)
 
     def add_constant(self, tensor: torch.Tensor, value: torch.Tensor) -> int:
         key = next(_constants)
@@ -128,6 +139,8 @@ class Window:
 
     def seen(self, tensor: torch.Tensor) -> int:
         known = self.index.get(id(tensor))
+        if known is None and (below := self.below(tensor)) is not None:
+            known = self.index.get(id(below))
         return self.note_tensor(tensor, -1) if known is None else known
 
 
