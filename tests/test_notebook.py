@@ -47,7 +47,7 @@ def test_steps_end_the_cell_without_a_traceback_and_the_report_is_the_result(she
 
     shown = capsys.readouterr()
     assert done.success and shell.user_ns["step"] == 7
-    assert "Traceback" not in shown.out + shown.err and "done" not in shown.out
+    assert "Traceback" not in shown.out + shown.err and "done 7" not in shown.out
     assert done.result.verdict == "undetermined" and "looked at" in shown.out
 
 

@@ -1,5 +1,7 @@
 """The written formats: strict, escaped, complete, and whole or not at all."""
 
+import base64
+import hashlib
 import json as standard
 import math
 import re
@@ -71,21 +73,25 @@ def test_html_is_well_formed_and_needs_nothing_else(name):
     page = Page(render(REPORTS[name], "html"))
 
     assert not page.open
-    assert not {"script", "img", "link", "iframe", "b"} & set(page.tags)
+    assert not {"img", "link", "iframe", "b"} & set(page.tags) and page.tags.count("script") in (0, 2)
     assert not [a for a, _ in page.attributes if a in ("src", "href", "style") or a.startswith("on")]
 
 
 def test_html_escapes_what_the_user_named():
     text = render(HOSTILE, "html")
 
-    assert "<script>" not in text and "&lt;script&gt;" in text
-    assert text.count("</style>") == 1
+    assert text.count("<script>") == 1 and "alert(1)</script>" not in text and "&lt;script&gt;" in text
+    assert text.count("</script>") == 2 and text.count("</style>") == 1
     assert "{{ 7*7 }}" in text
     assert "\x1b" not in text
 
 
-def test_html_forbids_scripts_and_network_by_policy():
-    policy = re.search('Content-Security-Policy" content="([^"]+)"', render(STALE, "html"))[1]
+def test_html_forbids_network_and_every_script_but_its_own_by_policy():
+    text = render(STALE, "html")
+    policy = re.search('Content-Security-Policy" content="([^"]+)"', text)[1]
+    own = base64.b64encode(hashlib.sha256(re.search("<script>(.*?)</script>", text, re.DOTALL)[1].encode()).digest()).decode()
+
+    assert f"script-src 'sha256-{own}';" in policy and "script-src" not in render(NOTHING, "html")
 
     assert "default-src &#39;none&#39;" in policy or "default-src 'none'" in policy
     assert "unsafe" not in policy
@@ -94,7 +100,7 @@ def test_html_forbids_scripts_and_network_by_policy():
 def test_html_draws_the_experiment_and_the_loss():
     page = Page(render(STALE, "html"))
 
-    assert page.tags.count("svg") == 3 and page.tags.count("polyline") >= 4
+    assert page.tags.count("svg") >= 3 and page.tags.count("polyline") >= 4
 
 
 def test_markdown_takes_user_strings_literally():

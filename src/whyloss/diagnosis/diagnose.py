@@ -14,6 +14,7 @@ from whyloss.check import Examination
 from whyloss.checks import ALL
 from whyloss.diagnosis.baselines import the_number
 from whyloss.diagnosis.examine import examine
+from whyloss.diagnosis.grids import grids
 from whyloss.diagnosis.order import BY_NAME, STAGES
 from whyloss.diagnosis.origin import at_its_origin
 from whyloss.diagnosis.principal import ordered, rank
@@ -234,7 +235,7 @@ def diagnose(evidence: Evidence, laboratory=None, *, ignore=(), only=(), experim
         versions["torch"] = evidence.runs["main"].settings["torch"]
     return Report(verdict, tuple(findings), tuple(walk.curves), tuple(walk.examinations), tuple(walk.path), tuple(evidence.runs.values()),
                   layers(evidence), summary, _not_examined(walk), {"experiments_seconds": round(spent, 2)},
-                  round(time.monotonic() - began, 2), versions, script)
+                  round(time.monotonic() - began, 2), versions, script, grids(evidence))
 
 
 def _principal_first(findings: list[Finding], principal: str | None) -> list[Finding]:

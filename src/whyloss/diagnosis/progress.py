@@ -128,7 +128,8 @@ def _at_baseline(reading, entropy: float):
 def _curve(series, quantity: str, reading, *, name: str | None = None) -> Curve:
     points = range(len(series)) if len(series) <= 600 else sorted({round(i * (len(series) - 1) / 599) for i in range(600)})
     return Curve(name or quantity, quantity, reading.label, reading.detail, tuple(reading.also), series.run, None,
-                 reading.turning_step, reading.first_bad_step, tuple(series.steps[i] for i in points), tuple(series.values[i] for i in points))
+                 reading.turning_step, reading.first_bad_step, tuple(series.steps[i] for i in points), tuple(series.values[i] for i in points),
+                 tuple((int(a), int(b), name) for a, b, name in reading.segments), tuple(map(int, reading.events)))
 
 
 def symptoms(evidence: Evidence, curves: list[Curve], run: str = "main") -> tuple[str, ...]:

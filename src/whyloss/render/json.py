@@ -12,7 +12,7 @@ _TEXT = {
     "cause", "status", "subject", "file", "measured", "expected", "message", "remedies", "explains", "cites", "check",
     "series", "quantity", "label", "also", "detail", "run", "outcome", "reason", "stage", "id", "origin", "parent",
     "step_unit", "summary", "not_examined", "name", "kind", "in", "out", "script", "experiment", "change", "versions",
-    "title",
+    "title", "subjects", "segments",
 }
 
 

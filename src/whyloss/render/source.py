@@ -8,13 +8,7 @@ from whyloss.render.words import plain
 
 def excerpt(location: Location, *, around: int = 2) -> list[tuple[int, str, bool]]:
     """(line number, text, is it the line?) for the line and `around` lines on both sides; [] if it cannot be read."""
-    path = Path(location.file)
-    try:
-        if not path.is_file() or path.stat().st_size > 10_000_000:
-            return []
-        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    except (OSError, ValueError):
-        return []
+    lines = text_of(location.file)
     if not 1 <= location.line <= len(lines):
         return []
     first, last = max(1, location.line - around), min(len(lines), location.line + around)
@@ -25,3 +19,14 @@ def excerpt(location: Location, *, around: int = 2) -> list[tuple[int, str, bool
         wanted.pop(0)
     indent = min((len(t) - len(t.lstrip()) for _, t, _ in wanted if t.strip()), default=0)
     return [(n, t[indent:], hit) for n, t, hit in wanted]
+
+
+def text_of(file: str) -> list[str]:
+    """The lines of a source file; [] if it cannot be read or is no source."""
+    path = Path(file)
+    try:
+        if not path.is_file() or path.stat().st_size > 10_000_000:
+            return []
+        return path.read_text(encoding="utf-8", errors="replace").split("\n")
+    except (OSError, ValueError):
+        return []

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from whyloss.render import words
 from whyloss.render.chart import finite, use_log
+from whyloss.render.figures import level
 
 WIDTH, HEIGHT = 640, 200
 LEFT, RIGHT, TOP, BOTTOM = 72, 130, 12, 24
+HEAT_LEFT = 130  # room for the names of layers
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,12 @@ class Chart:
     right: int = WIDTH - RIGHT
     bottom: int = HEIGHT - BOTTOM
     span: tuple[float, float] = (0.0, 1.0)
+    log_x: bool = False
+    guides: tuple[tuple[float, str], ...] = ()
 
     def x(self, at: float) -> float:
         """Where a place on the x axis is drawn; places outside are moved to its ends."""
+        at = math.log10(max(at, 1e-300)) if self.log_x else at
         share = min(1.0, max(0.0, (at - self.span[0]) / (self.span[1] - self.span[0])))
         return round(self.left + share * (self.right - self.left), 1)
 
@@ -58,23 +63,42 @@ def extremes(xs, ys, buckets: int = 400) -> list[tuple[float, float]]:
     return kept
 
 
-def chart(curves: dict[str, tuple], *, first_colour: int = 0) -> Chart | None:
-    """{label: (xs, ys)} -> a drawing; None if there is not a single finite point."""
-    curves = {label: extremes(xs, ys) for label, (xs, ys) in curves.items()}
+def chart(curves: dict[str, tuple], *, first_colour: int = 0, log_x: bool = False, log_y: bool | None = None,
+          guides: tuple = (), names: tuple[str, ...] = ()) -> Chart | None:
+    """{label: (xs, ys)} -> a drawing; None if there is not a single finite point.
+
+    log_y   None: decided by `use_log`; what is not positive is then cut out      guides  (value, text) of horizontal lines
+    names   of the x values 0, 1, ...; the first and the last stand under the axis
+    """
+    log = use_log([y for _, ys in curves.values() for y in ys]) if log_y is None else log_y
+    curves = {label: [(x, y if not log or y is None or not y <= 0 else math.nan) for x, y in extremes(xs, ys) if x > 0 or not log_x]
+              for label, (xs, ys) in curves.items()}
     every = [p for points in curves.values() for p in points if len(finite(p)) == 2]
     if not every:
         return None
-    log = use_log([y for points in curves.values() for _, y in points])
-    scale = math.log10 if log else float
-    x0, x1 = _span([x for x, _ in every])
-    y0, y1 = roomy([scale(y) for _, y in every], log=log)
+    scale, scale_x = math.log10 if log else float, math.log10 if log_x else float
+    x0, x1 = _span([scale_x(x) for x, _ in every])
+    y0, y1 = roomy([scale(y) for _, y in every] + [scale(value) for value, _ in guides], log=log)
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
 
     def at(x, y):
-        return (round(LEFT + (x - x0) / (x1 - x0) * (right - LEFT), 1),
+        return (round(LEFT + (scale_x(x) - x0) / (x1 - x0) * (right - LEFT), 1),
                 round(bottom - (scale(y) - y0) / (y1 - y0) * (bottom - TOP), 1))
 
-    drawn, taken, gaps = [], [], 0
+    drawn = _curves(curves, at, first_colour)
+    back = (lambda y: 10**y) if log else (lambda y: y)
+    ticks = [y0, (y0 + y1) / 2, y1]
+    ends = (names[0], names[-1]) if len(names) > 1 else tuple(words.number(10**x if log_x else x) for x in (x0, x1))
+    gaps = sum(len(finite(p)) < 2 for points in curves.values() for p in points)
+    first = every[0][0]
+    return Chart(drawn, tuple((at(first, back(t))[1], words.number(back(t))) for t in ticks), ((LEFT, ends[0]), (right, ends[1])), log, gaps,
+                 span=(x0, x1), log_x=log_x, guides=tuple((at(first, value)[1], text) for value, text in guides))
+
+
+def _curves(curves: dict[str, list], at, first_colour: int) -> tuple[Curve, ...]:
+    """The drawn pieces of each curve, its label beside its end or in the nearest free place."""
+    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+    drawn, taken = [], []
     for colour, (label, points) in enumerate(curves.items()):
         pieces, piece = [], []
         for point in [*points, (0, math.nan)]:
@@ -83,18 +107,53 @@ def chart(curves: dict[str, tuple], *, first_colour: int = 0) -> Chart | None:
             elif piece:
                 pieces.append(" ".join(f"{x},{y}" for x, y in (piece if len(piece) > 1 else piece * 2)))
                 piece = []
-        gaps += sum(len(finite(p)) < 2 for p in points)
         ends = [at(*p) for p in points if len(finite(p)) == 2]
         if ends:
-            y = ends[-1][1]
-            while any(abs(y - other) < 14 for other in taken):
-                y += 14 if y + 14 < bottom else -14 * (len(taken) + 1)
+            wanted = ends[-1][1]
+            free = [y for y in range(TOP, bottom + 1) if all(abs(y - other) >= 14 for other in taken)]
+            y = min(free or [wanted], key=lambda y: abs(y - wanted))
+            y = wanted if y == round(wanted) else y
             taken.append(y)
             drawn.append(Curve(label, tuple(pieces), right + 6, y + 4, (first_colour + colour) % 6))
-    back = (lambda y: 10**y) if log else (lambda y: y)
-    ticks = [y0, (y0 + y1) / 2, y1]
-    return Chart(tuple(drawn), tuple((at(x0, back(t))[1], words.number(back(t))) for t in ticks),
-                 ((LEFT, words.number(x0)), (right, words.number(x1))), log, gaps, span=(x0, x1))
+    return tuple(drawn)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A picture over rows and columns: (x, y, width, height, colour 0 to 8, or "bad") of each cell, and its ends in words."""
+
+    cells: tuple[tuple, ...]
+    rows: tuple[tuple[float, str], ...]
+    columns: tuple[tuple[float, str], ...]
+    ends: tuple[str, str]
+    height: int = HEIGHT
+    width: int = WIDTH
+    bottom: int = HEIGHT - BOTTOM
+
+
+def heat(picture, *, rows: int = 48, columns: int = 60) -> Cells | None:
+    """A figures.Heat as cells, at most `rows` x `columns` of them, evenly chosen. Non-finite values have a colour of their own."""
+    reach = picture.reach
+    if reach is None:
+        return None
+    down, across = _evenly(len(picture.rows), rows), _evenly(len(picture.columns), columns)
+    wide, high = (WIDTH - 10 - HEAT_LEFT) / len(across), (HEIGHT - BOTTOM - TOP) / len(down)
+    made = []
+    for r, row in enumerate(down):
+        for c, column in enumerate(across):
+            value = picture.cells[row][column]
+            if value is None:
+                continue
+            good = bool(finite([value]))
+            colour = "bad" if not good else 0 if picture.log and value <= 0 else round(8 * level(value, reach, picture.log))
+            made.append((round(HEAT_LEFT + c * wide, 1), round(TOP + r * high, 1), round(wide + 0.3, 1), round(high + 0.3, 1), colour))
+    named = _evenly(len(down), 8)
+    return Cells(tuple(made), tuple((round(TOP + (r + 0.5) * high + 4, 1), picture.rows[down[r]]) for r in named),
+                 ((HEAT_LEFT, str(picture.columns[0])), (WIDTH - 10, str(picture.columns[-1]))), tuple(map(words.number, reach)))
+
+
+def _evenly(count: int, most: int) -> list[int]:
+    return list(range(count)) if count <= most else sorted({round(k * (count - 1) / (most - 1)) for k in range(most)})
 
 
 def spark(values, width: int = 90, height: int = 22) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The report on a terminal. Text and symbols carry the meaning; colour only underlines it."""
 
+import math
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -12,6 +13,7 @@ from rich.text import Text
 from whyloss.causes.labels import LABELS
 from whyloss.finding import Finding
 from whyloss.render import chart, words
+from whyloss.render.figures import figures
 from whyloss.render.source import excerpt
 from whyloss.report import Report
 
@@ -244,6 +246,20 @@ def _layers(report: Report, console: Console, marks: Glyphs) -> None:
         cells = [Text(first_last(layer.values.get(key), marks.arrow)) for key, _ in seen]
         table.add_row(Text(words.one_line(layer.name)), Text(words.one_line(layer.kind)), *cells)
     write(console, table)
+    _gradient_flow(report, console, marks)
+
+
+def _gradient_flow(report: Report, console: Console, marks: Glyphs) -> None:
+    """The gradient norm over the layers at the first and the last step seen: a slope is a vanishing or exploding gradient."""
+    figure = figures(report).get("gradient-flow")
+    if figure is None or len(figure.ticks) < 3:
+        return
+    names = list(figure.curves)
+    write(console, Text("gradient norm by layer, from the input to the output", style="bold"), above=True)
+    curves = {name: figure.curves[name] for name in dict.fromkeys((names[0], names[-1]))}
+    curves = {name: (xs, [y if y is not None and y > 0 else math.nan for y in ys]) for name, (xs, ys) in curves.items()}
+    draw_plot(curves, console, marks, height=8, indent=2,
+              y_label=f"{figure.quantity} ({figure.unit})", x_label="layers", colours=("cyan", "blue"))
 
 
 def first_last(value, arrow: str) -> str:

@@ -125,8 +125,9 @@ def lr_range(lab, asks):
         raise CannotReplay("the range test ended before 20 steps")
     reading = read_sweep(rates, losses)
     lab.clear("lr-range")
-    for rate, loss in zip(rates, losses):
-        lab.evidence.add("loss", loss, step=len(lab.evidence.series("loss", run="lr-range")), run="lr-range")
+    for at, (rate, loss) in enumerate(zip(rates, losses)):
+        lab.evidence.add("loss", loss, step=at, run="lr-range")
+        lab.evidence.add("sweep_rate", rate, step=at, run="lr-range")
     for key in ("at_minimum", "suggested", "steepest", "valley", "drop"):
         lab.evidence.add(key, reading[key], run="lr-range")
     return {"experiment": "lr-range", "change": "learning rate swept", "before": losses[0], "after": min(losses), "steps": len(losses),
