@@ -84,7 +84,8 @@ def test_a_named_file_that_cannot_be_read_gives_status_2_and_the_others_are_read
 
     done = call(junk, falling(tmp_path / "good.csv"))
 
-    assert done.exit_code == 2 and "junk.csv" in done.output and "good.csv" in done.output and "Traceback" not in done.output
+    said = done.output.replace("\n", "")  # long paths are folded
+    assert done.exit_code == 2 and "junk.csv" in said.replace(" ", "") and "good.csv" in said.replace(" ", "") and "Traceback" not in said
 
 
 def test_nothing_there_is_said_with_status_2(tmp_path):

@@ -61,7 +61,9 @@ def test_spares_masks_and_labels():
 def test_finds_a_latent_that_is_drawn_without_reparameterisation():
     row = {"operation": "normal", "module": "", "into": "decoder"}
 
-    found, = findings(NonDifferentiableOperation(), evidence_from(drawn={"vae.py:20": [row] * 3}, loss=[3.0, 2.0, 1.5]))
+    found, = findings(NonDifferentiableOperation(), evidence_from(
+        drawn={"vae.py:20": [row] * 3}, grad_state={"decoder.weight": ["finite"] * 3}, loss=[3.0, 2.0, 1.5],
+        parameter={"decoder.weight": [{"requires_grad": True, "held": True, "in_model": True, "reached": True, "kind": "Linear", "shape": [4, 4]}]}))
 
     assert found.cause == "non-differentiable-operation" and found.status == "proven"
     assert str(found.location) == "vae.py:20" and found.subject == "decoder"
