@@ -14,12 +14,12 @@ def point_noise(y):
 
 
 def shortened(x, y, most):
-    """Medians of blocks of one size, at most about so many, each at the place of its middle; short curves as they are."""
+    """Medians of up to nine points of each block, at most about so many blocks, each at the place of its middle; short curves as they are."""
     size = y.size // most
     if size < 2:
         return x, y
     kept = y.size // size * size
-    return x[size // 2 : kept : size], np.median(y[:kept].reshape(-1, size), axis=1)
+    return x[size // 2 : kept : size], np.median(y[:kept].reshape(-1, size)[:, :: -(-size // 9)], axis=1)
 
 
 def correlated_error(y, count):
@@ -51,14 +51,15 @@ def running_median(y, width):
 
 
 def thinned(x, y, most):
-    """Medians of equal counts, at most so many."""
+    """Medians of equal counts, at most so many. x: sorted, as steps are, so that its medians are the middles of the blocks."""
     edges = np.linspace(0, y.size, min(most, y.size) + 1).astype(int)
     starts, sizes = edges[:-1], np.diff(edges)
     found = np.empty((2, sizes.size))
     for size in np.unique(sizes):  # two sizes at most: all blocks of one size in one call
         rows = np.flatnonzero(sizes == size)
         places = starts[rows, None] + np.arange(size)
-        found[0, rows], found[1, rows] = np.median(x[places], axis=1), np.median(y[places], axis=1)
+        found[0, rows] = (x[places[:, (size - 1) // 2]] + x[places[:, size // 2]]) / 2
+        found[1, rows] = np.median(y[places], axis=1)
     return found[0], found[1]
 
 

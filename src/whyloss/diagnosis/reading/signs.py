@@ -146,7 +146,8 @@ def smoothed(series: LoggedSeries) -> int | None:
 
     Differences of independent noise around a trend correlate by -1/2, those of a moving average of w points by 0 up to lag w.
     """
-    y = series.values[np.isfinite(series.values)][-20_000:]
+    y = series.values[-40_000:]
+    y = y[np.isfinite(y)][-20_000:]
     if y.size < 60:
         return None
     d = np.diff(y[y.size // 3 :])
