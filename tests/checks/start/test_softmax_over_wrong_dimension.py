@@ -52,3 +52,10 @@ def test_spares_positives_on_the_diagonal_of_a_contrastive_loss_written_by_hand(
     row = BASE | {"shape": [64, 80], "written": True, "diagonal": True, "producer_dim": 0, "producer_shape": [64, 80], "exp_row_sum_error": 0.85}
 
     assert findings(SoftmaxOverWrongDimension(), evidence_from(loss_written={"train.py:13": [row] * 3}, loss=[4.2, 4.1, 4.0])) == []
+
+
+def test_spares_a_sequence_whose_classes_are_picked_from_the_last_axis_by_hand():
+    row = BASE | {"shape": [24, 16, 21], "target_shape": [24, 16, 1], "written": True, "producer_dim": -1, "producer_shape": [24, 16, 21],
+                  "exp_row_sum_error": 0.49}
+
+    assert findings(SoftmaxOverWrongDimension(), evidence_from(loss_written={"train.py:46": [row] * 3}, loss=[3.0, 2.0, 1.5])) == []
