@@ -7,7 +7,7 @@ import threading
 import pytest
 from click.testing import CliRunner
 
-from whyloss.cli.follow import follow
+from whyloss.cli.follow import follow, stamp
 from whyloss.cli.main import main
 
 
@@ -120,3 +120,12 @@ def test_follows_a_log_that_is_still_written(tmp_path, capsys):
 def test_waits_for_a_log_that_is_not_there_yet(tmp_path, capsys):
     assert follow((str(tmp_path / "later.csv"),), {}, pause=0.05, looks=2) == 2
     assert "waiting" in capsys.readouterr().out
+
+
+def test_a_pattern_is_followed_file_by_file(tmp_path):
+    pattern = (str(tmp_path / "*.csv"),)
+    falling(tmp_path / "a.csv")
+    before = stamp(pattern)
+    falling(tmp_path / "b.csv")
+
+    assert before and stamp(pattern) != before

@@ -116,6 +116,8 @@ def test_hostile_names_are_no_mathematics(tmp_path):
 
     replace(NOTHING, grids=(grid,)).plot("gradient-flow", tmp_path / "f.png")
 
+    assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
+
 
 def test_an_unknown_figure_names_the_nearest_and_a_missing_one_what_there_is(report):
     with pytest.raises(UnknownName, match="nearest: gradient-flow"):

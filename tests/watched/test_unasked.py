@@ -44,4 +44,10 @@ def test_watches_every_model_and_changes_neither_weights_nor_status(tmp_path):
 def test_a_report_cannot_be_had_from_watching_alone(tmp_path):
     done = run(tmp_path / "train.py", "-m", "whyloss", "run", "--watch", str(tmp_path / "ledger"), "--report", "x.json")
 
-    assert done.returncode == 2 and "whyloss health" in done.stderr
+    assert done.returncode == 2 and "--report" in done.stderr and "whyloss health" in done.stderr
+
+
+def test_an_option_that_would_do_nothing_is_refused(tmp_path):
+    done = run(tmp_path / "train.py", "-m", "whyloss", "run", "--watch", str(tmp_path / "ledger"), "--steps", "5")
+
+    assert done.returncode == 2 and "--steps" in done.stderr

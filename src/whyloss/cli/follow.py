@@ -1,7 +1,9 @@
 """`whyloss read --follow`: read a log again as it grows, show its picture, and say each change of what it shows."""
 
+import glob
 import os
 import time
+from itertools import chain
 
 from whyloss.cli.reading import gather
 from whyloss.errors import LogUnreadable, UnknownName
@@ -13,7 +15,10 @@ SHARE = 0.2     # of the time at most is spent reading
 def stamp(paths) -> tuple:
     """Sizes and times of the files: the same as before means that nothing was written."""
     found = []
-    for path in paths:
+    for path in chain.from_iterable([path] if "://" in path or os.path.lexists(path) else sorted(glob.glob(path, recursive=True)) for path in paths):
+        if "://" in path:
+            found.append(time.monotonic())  # an address is asked by reading it
+            continue
         for folder, _, names in os.walk(path) if os.path.isdir(path) else [("", [], [path])]:
             for name in names:
                 try:

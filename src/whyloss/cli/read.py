@@ -1,5 +1,6 @@
 """`whyloss read`: what the logs of finished (or still running) trainings say."""
 
+import os
 import sys
 
 import click
@@ -38,7 +39,7 @@ def command(paths, follow, jobs, report, as_json, strict, **how) -> None:
         from whyloss.cli.follow import follow as keep_reading
 
         sys.exit(keep_reading(paths, how, report, as_json=as_json, strict=strict))
-    readings = gather(paths, jobs=jobs, **how)
+    readings = gather(paths, jobs=jobs or os.cpu_count() or 1, **how)
     tell_all(readings, as_json)
     write_reports(readings, report)
     sys.exit(status(readings, paths, strict))

@@ -1,6 +1,5 @@
 """Find logs, read them, judge them: one after another where they are few, on all cores (or any executor) where they are many."""
 
-import os
 from collections.abc import Iterable
 from itertools import chain, islice
 
@@ -15,10 +14,10 @@ FEW = 24     # logs that are read in this process: starting others takes longer
 SHOWN = 6    # runs that are shown one by one; more become a table
 
 
-def gather(paths, *, jobs: int | None = None, executor=None, **how) -> Readings:
+def gather(paths, *, jobs: int = 1, executor=None, **how) -> Readings:
     """Read everything under `paths` (files, folders, patterns, addresses).
 
-    jobs      processes; None: as many as the machine has cores
+    jobs      processes; 1: this one
     executor  any concurrent.futures.Executor to read on in their place
     how       what `read_run` takes: loss, val, x, loss_name, classes, baseline, floor
     Raises LogUnreadable where nothing is, UnknownName for a column that the only run does not have.
@@ -27,7 +26,7 @@ def gather(paths, *, jobs: int | None = None, executor=None, **how) -> Readings:
     first = list(islice(logs, FEW + 1))
     if executor is not None:
         return Readings(read_with(executor, runs_of, chain(first, logs), **how))
-    if len(first) <= FEW or (jobs or os.cpu_count() or 1) < 2:
+    if len(first) <= FEW or jobs < 2:
         return in_turn(chain(first, logs), how)
     from concurrent.futures import ProcessPoolExecutor
 
@@ -62,11 +61,12 @@ def in_turn(logs: Iterable[Found], how: dict) -> Readings:
     return readings
 
 
-def read(paths, *, executor=None, jobs: int | None = None, **how) -> "RunReading | ManyReading":
+def read(paths, *, executor=None, jobs: int = 1, **how) -> "RunReading | ManyReading":
     """Read training logs: what each curve shows, what it can and cannot mean, which single check to run next.
 
     paths     a file, folder, pattern or address, or several; CSV, JSONL, trainer_state.json, TensorBoard, W&B, MLflow, text, ...
     executor  any concurrent.futures.Executor (Dask's `client.get_executor()` is one) for thousands of runs
+    jobs      processes of our own for many logs; they are forked, so not from a program that runs threads
     how       loss, val, x: columns by name; loss_name="cross-entropy" and classes=C, or baseline, floor: numbers in units of the loss
     -> the reading of the run, or of all runs where there are several. Raises LogUnreadable if nothing could be read.
     """

@@ -21,7 +21,7 @@ from whyloss.errors import BadInput
 @option("--strict", is_flag=True, help="Exit with status 1 if a cause was proven or confirmed.")
 @option("--steps", type=click.IntRange(min=1), metavar="N", help="End the script after N optimizer steps.")
 @option("--budget", type=click.FloatRange(min=0), default=60, show_default=True, metavar="SECONDS",
-        help="Time for experiments.")
+        help="Processor time for experiments.")
 @option("--no-experiments", is_flag=True, help="Only watch: nothing is confirmed by experiment.")
 @option("--only", multiple=True, metavar="CAUSE", help="Look for this cause only. Repeatable.")
 @option("--ignore", multiple=True, metavar="CAUSE", help="Never name this cause. Repeatable.")
@@ -40,7 +40,9 @@ def command(ctx, report, strict, steps, budget, no_experiments, only, ignore, la
     check_reports(report)
     check_causes(only + ignore)
     if watch:
-        sys.exit(only_watch(command, watch, report, quiet))
+        unused = {"--report": report, "--strict": strict, "--steps": steps, "--no-experiments": no_experiments, "--only": only, "--ignore": ignore,
+                  "--layers": layers}
+        sys.exit(only_watch(command, watch, [name for name, given in unused.items() if given], quiet))
     settings = {"steps": steps, "budget": budget, "experiments": not no_experiments, "only": list(only),
                 "ignore": list(ignore), "layers": layers}
     with tempfile.TemporaryDirectory(prefix="whyloss-", ignore_cleanup_errors=True) as folder, Meeting() as meeting:
@@ -56,10 +58,10 @@ def command(ctx, report, strict, steps, budget, no_experiments, only, ignore, la
     end(1 if strict and result.verdict == "fault" else status)
 
 
-def only_watch(command, folder: str, report, quiet: bool) -> int:
+def only_watch(command, folder: str, unused: list[str], quiet: bool) -> int:
     """Run the command under a Monitor: a ledger and alerts, no diagnosis. -> the command's own status."""
-    if report:
-        raise BadInput("--watch makes a ledger, not a report: give --report without it, or look with `whyloss health`")
+    if unused:
+        raise BadInput(f"--watch makes a ledger and no diagnosis: {', '.join(unused)} would do nothing; leave --watch out, or look with `whyloss health`")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:

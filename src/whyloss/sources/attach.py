@@ -35,12 +35,13 @@ def _monitor() -> None:
     """Only watch, at next to no cost: no report, a ledger in the user's folder."""
     from whyloss.sources.unasked import Watching, summary
 
-    watching = _state["watch"] = Watching(Path(_state["settings"]["watch"]), budget=_state["settings"].get("watch_budget") or 0.01)
+    watching = _state["watch"] = Watching(Path(_state["settings"]["watch"]))
 
     def over() -> None:
         if os.getpid() == _state["pid"]:
             watching.close()
-            (_state["session"] / "message.txt").write_text(summary(watching), encoding="utf-8")
+            with contextlib.suppress(OSError):  # the session's folder is gone with a parent that was killed
+                (_state["session"] / "message.txt").write_text(summary(watching), encoding="utf-8")
 
     atexit.register(over)
 

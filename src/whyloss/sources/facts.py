@@ -6,6 +6,7 @@ from whyloss.sources import masks, meters, names, sequences
 from whyloss.sources.shards import local as own_part
 from whyloss.sources.structure import tensors_in  # noqa: F401
 
+ASKED = 0.5     # of the steps: a model that is called without gradients in so many is at work in the loop
 RECENT = 8  # backward passes after which a model that is not used any more counts as replaced
 
 
@@ -153,7 +154,9 @@ def _optimizer_fact(watch, optimizer) -> dict:
     last = watch.gradients.last_reached
     reached = {key for key, window in last.items() if window >= watch.window_count - 1 - RECENT}
     foreign = [p for p in held if id(p) not in live and id(p) not in reached]
-    asked = {id(p) for window, known in watch.root_free.values() if window >= watch.window_count - RECENT and (root := known()) is not None
+    # in many steps, as a policy is that acts: a replaced model that is still evaluated after each epoch is not
+    asked = {id(p) for window, count, known in watch.root_free.values()
+             if window >= watch.window_count - RECENT and count >= ASKED * watch.window_count and (root := known()) is not None
              for p in root.parameters()}
     groups = [{k: v for k, v in g.items() if k != "params" and isinstance(v, (int, float, bool, str, tuple, type(None)))}
               for g in optimizer.param_groups]

@@ -57,7 +57,8 @@ class Forward:
             where = place.here(3)
             evaluation = not torch.is_grad_enabled()
             if evaluation:
-                self.watch.root_free[id(bare)] = (self.watch.window_count, weakref.ref(bare))
+                last, count, _ = self.watch.root_free.get(id(bare), (-1, 0, None))
+                self.watch.root_free[id(bare)] = (self.watch.window_count, count + (last != self.watch.window_count), weakref.ref(bare))
             else:
                 self._fed_without_gradient(args, kwargs, where)
             self.watch.scoring.call_begins(bare, args, kwargs, evaluation, where)

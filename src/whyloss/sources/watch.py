@@ -120,7 +120,7 @@ class Watch:
         self.late_names = names.Late()
         self.rename_at = -1
         self.root_last: dict[int, int] = {}   # window of a root module's last training call
-        self.root_free: dict[int, tuple] = {}   # window of a root module's last call without gradients, the module (weak)
+        self.root_free: dict[int, tuple] = {}   # root modules called without gradients: last window, windows in all, the module (weak)
         self.ever_reached: set[int] = set()
         self.tops: dict = {}
         self.live_tops: dict = {}
