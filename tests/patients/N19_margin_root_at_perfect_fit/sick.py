@@ -42,7 +42,7 @@ def run():
     x = torch.tensor(StandardScaler().fit_transform(iris.data), dtype=torch.float32)
     y = torch.tensor(iris.target)
     embedder, head = Embedder(), ArcMargin(2, 3)
-    optimizer = torch.optim.SGD([*embedder.parameters(), *head.parameters()], lr=0.02, momentum=0.9, weight_decay=5e-4)
+    optimizer = torch.optim.SGD([*embedder.parameters(), *head.parameters()], lr=0.01, momentum=0.9, weight_decay=5e-4)
     for epoch in range(60):
         for batch in torch.randperm(len(x)).chunk(10):
             logits, cosine = head(embedder(x[batch]), y[batch])
