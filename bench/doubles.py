@@ -19,7 +19,8 @@ DOUBLES = Path(__file__).resolve().parent.parent / "tests" / "doubles"
 
 def manifests(only: list[str]) -> list[tuple[Path, dict]]:
     """(folder, manifest) of every wanted double."""
-    found = [(folder, json.loads((folder / "patient.json").read_text())) for folder in sorted(DOUBLES.iterdir()) if (folder / "patient.json").exists()]
+    found = [(folder, json.loads((folder / "patient.json").read_text())) for folder in sorted(DOUBLES.iterdir())
+             if (folder / "patient.json").exists()]
     return [(folder, manifest) for folder, manifest in found if not only or any(folder.name.startswith(o) for o in only)]
 
 

@@ -145,15 +145,20 @@ def table(rows: list[dict]) -> str:
     seconds = [r["seconds"] for r in rows if "seconds" in r]
     lines = ["| | right first, sure | right place | wrong and sure | alarms on look-alikes | alarms on twins | healthy said | median s | worst s |",
              "|---|---|---|---|---|---|---|---|---|"]
-    share = (lambda count, total: f"{count}/{total}" + (f" ({100 * count / total:.0f} %)" if total else ""))
+
+    def share(count: int, total: int) -> str:
+        return f"{count}/{total}" + (f" ({100 * count / total:.0f} %)" if total else "")
+
     lines.append("| whyloss | " + " | ".join([
-        share(sum(r.get("right", False) for r in sick), len(sick)), share(sum(bool(r.get("place")) and r.get("right", False) for r in sick), len(sick)),
+        share(sum(r.get("right", False) for r in sick), len(sick)),
+        share(sum(bool(r.get("place")) and r.get("right", False) for r in sick), len(sick)),
         share(sum(r.get("wrong_and_sure", False) for r in sick), len(sick)), share(sum(r.get("alarm", True) for r in looks), len(looks)),
         share(sum(r.get("alarm", True) for r in twins), len(twins)), share(sum(r.get("verdict") == "healthy" for r in healthy), len(healthy)),
         f"{statistics.median(seconds):.1f}" if seconds else "-", f"{max(seconds):.1f}" if seconds else "-"]) + " |")
     lines += [constant_guess(sick, healthy), naive_row(sick, looks, twins), "", *by_case(sick, healthy)]
     for r in rows:
-        bad = r["error"] or (not r.get("right") or not r.get("place")) if r["kind"] == "sick" else r["error"] or r.get("alarm") or r.get("verdict") != "healthy"
+        missed = not r.get("right") or not r.get("place") if r["kind"] == "sick" else r.get("alarm") or r.get("verdict") != "healthy"
+        bad = r["error"] or missed
         if bad:
             lines.append(f"{r['id']:<36} {r['kind']:<8} {r.get('verdict')!s:<13} {r.get('first')} ({r.get('status')}) place={r.get('place')} "
                          f"at {r.get('location')} {r.get('subject')} also {r.get('others')} {r.get('seconds')}s {r['error'][-160:]}")
@@ -165,11 +170,15 @@ def by_case(sick: list[dict], healthy: list[dict]) -> list[str]:
     seeds = {r["seed"] for r in sick + healthy}
     if len(seeds) < 2:
         return []
-    every = (lambda rows, test: sum(all(test(r) for r in rows if r["id"] == case) for case in {r["id"] for r in rows}))
+
+    def every(rows: list[dict], test) -> int:
+        return sum(all(test(r) for r in rows if r["id"] == case) for case in {r["id"] for r in rows})
+
     cases, alarmed = len({r["id"] for r in sick}), len({r["id"] for r in healthy if r.get("alarm", True)})
     right, placed = every(sick, lambda r: r.get("right")), every(sick, lambda r: r.get("right") and r.get("place"))
     wrong = len({r["id"] for r in sick if r.get("wrong_and_sure")})
-    return [f"Over {len(seeds)} seeds: {right}/{cases} right in every one, {placed}/{cases} with the place, {wrong}/{cases} wrong and sure in one or more; "
+    return [f"Over {len(seeds)} seeds: {right}/{cases} right in every one, {placed}/{cases} with the place, "
+            f"{wrong}/{cases} wrong and sure in one or more; "
             f"{alarmed}/{len({r['id'] for r in healthy})} healthy programs with an alarm in one or more.", ""]
 
 
@@ -218,7 +227,8 @@ def main() -> None:
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for row in pool.map(one, jobs):
             rows.append(row)
-            print(f"{row['id']:<36} {row['kind']:<8} {row.get('first')} {row.get('status') or row.get('verdict')} {row.get('seconds')}s", file=sys.stderr, flush=True)
+            print(f"{row['id']:<36} {row['kind']:<8} {row.get('first')} {row.get('status') or row.get('verdict')} {row.get('seconds')}s",
+                  file=sys.stderr, flush=True)
     print(table(rows))
     if options.out:
         Path(options.out).write_text(json.dumps(rows, indent=1) + "\n")

@@ -412,7 +412,8 @@ def simulated(label, n, noise, rng):
     elif label == "diverged":
         turn, kind = rng.uniform(0.2, 0.7), rng.integers(3)
         rise = np.exp(np.maximum(t - turn, 0) * rng.uniform(4, 12) / (1 - turn)) - 1
-        m = [np.exp(-3 * np.minimum(t, turn)) + rise, np.where(t < turn, np.exp(-4 * t), rng.uniform(2, 5)), np.where(t > 0, rng.uniform(3, 50), 1)][kind]
+        m = [np.exp(-3 * np.minimum(t, turn)) + rise, np.where(t < turn, np.exp(-4 * t), rng.uniform(2, 5)),
+             np.where(t > 0, rng.uniform(3, 50), 1)][kind]
     elif label == "non-finite":
         m = np.where(t < rng.uniform(0.2, 0.9), np.exp(-3 * t), nan)
     elif label == "spiky":

@@ -39,3 +39,14 @@ def test_a_flat_curve_at_the_entropy_is_named_flat_at_baseline():
     curves = read_curves(evidence)
     assert curves[0].label == "flat-at-baseline"
     assert symptoms(evidence, curves) == ("flat-at-baseline",)
+
+
+def test_a_falling_penalty_on_the_weights_is_no_learning():
+    def rows(values, **facts):
+        return [{"value": v, "factor": 1.0, "penalty": False} | facts for v in values]
+
+    fall = [12.0 * 0.7**n for n in range(40)]
+    terms = {"a#0": rows([0.8 + 0.006 * n for n in range(40)]), "b#1": rows(fall, penalty=True)}
+
+    assert assess(evidence_from(loss=[0.8 + v for v in fall], loss_term=terms))["learned"] is False
+    assert assess(evidence_from(loss=[0.8 + v for v in fall]))["learned"] is True

@@ -15,7 +15,8 @@ FREE = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")}
 
 def watched(tmp_path, method, fault="none", **environment):
     report = tmp_path / "report.json"
-    done = subprocess.run([sys.executable, "-m", "whyloss", "run", "--no-experiments", "--report", str(report), str(SCRIPT), str(tmp_path), method, fault],
+    done = subprocess.run([sys.executable, "-m", "whyloss", "run", "--no-experiments", "--report", str(report),
+                           str(SCRIPT), str(tmp_path), method, fault],
                           env={**FREE, "OMP_NUM_THREADS": "1", **environment}, cwd=tmp_path, capture_output=True, text=True, timeout=200)
     return done, json.loads(report.read_text())
 
@@ -23,8 +24,8 @@ def watched(tmp_path, method, fault="none", **environment):
 def test_watched_ranks_end_with_bitwise_the_same_weights(tmp_path):
     (tmp_path / "bare").mkdir()
     (tmp_path / "seen").mkdir()
-    subprocess.run([sys.executable, str(SCRIPT), str(tmp_path / "bare"), "spawn", "none"], env={**FREE, "OMP_NUM_THREADS": "1", "WEIGHTS": str(tmp_path / "a")},
-                   timeout=200, check=True)
+    subprocess.run([sys.executable, str(SCRIPT), str(tmp_path / "bare"), "spawn", "none"],
+                   env={**FREE, "OMP_NUM_THREADS": "1", "WEIGHTS": str(tmp_path / "a")}, timeout=200, check=True)
     done, report = watched(tmp_path / "seen", "spawn", WEIGHTS=str(tmp_path / "b"))
     for rank in (0, 1):
         bare, seen = (torch.load(tmp_path / f"{name}-{rank}.pt") for name in "ab")

@@ -88,7 +88,8 @@ def test_ctrl_c_during_the_experiments_ends_them_and_reports(tmp_path):
 
 
 def test_a_ledger_that_cannot_be_written_costs_nothing_but_itself(tmp_path):
-    code = ("import sys; sys.argv = ['x']\nfrom pathlib import Path\nfrom whyloss.sources.ledger import Ledger\nfrom whyloss.evidence import Evidence\n"
+    code = ("import sys; sys.argv = ['x']\nfrom pathlib import Path\n"
+            "from whyloss.sources.ledger import Ledger\nfrom whyloss.evidence import Evidence\n"
             "e = Evidence(); e.add('loss', 1.0)\nledger = Ledger(Path('/proc/no/such'))\nledger.write(e, Evidence())\n"
             "assert ledger.problem and not ledger.due(100)")
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -33,7 +33,8 @@ CAUSES = [
             "stop early, or smooth the labels",
         ),
         source="Northcutt et al. 2021 (confident learning), arXiv 1911.00068",
-        prediction=Prediction("label-agreement", "with the same weights, rows of the evaluation are right clearly more often than training rows", shown),
+        prediction=Prediction(
+            "label-agreement", "with the same weights, rows of the evaluation are right clearly more often than training rows", shown),
     ),
     Cause(
         "label-maps-differ", "data",

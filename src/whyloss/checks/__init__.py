@@ -5,7 +5,8 @@ import pkgutil
 
 from whyloss.check import Check
 
-FAMILIES = ("record", "wiring", "distributed", "start", "memorise", "rate", "initialisation", "data", "shapes", "gradients", "numerics", "generalisation")
+FAMILIES = ("record", "wiring", "distributed", "start", "memorise", "rate", "initialisation", "data", "shapes", "gradients", "numerics",
+            "generalisation")
 
 
 def _scan() -> list[type[Check]]:

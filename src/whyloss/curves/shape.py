@@ -214,7 +214,10 @@ class Curve:
 
 
 def _far_points(x, y, at, middle, bar):
-    """Indices of all points of blocks in which some point lies by three quarters of the bar or more off the middle: few, of a calm curve of millions."""
+    """Indices of all points of blocks in which some point lies by three quarters of the bar or more off the middle.
+
+    Few, of a calm curve of millions.
+    """
     size = 256
     kept = y.size // size * size
     blocks = y[:kept].reshape(-1, size)

@@ -260,7 +260,8 @@ def settle_rivals(findings: list[Finding]) -> list[Finding]:
     others = [f for f in sure if not Walk._is_rate(f)]
     best = min(rates, key=lambda f: f.trial.after)
     # a repair that lowered the rate as well says nothing against the rate
-    winners = [f for f in others if f.status == "proven" or not f.asks.get("rate_factor") and (f.trial is None or f.trial.after < 0.8 * best.trial.after)]
+    winners = [f for f in others if f.status == "proven"
+               or not f.asks.get("rate_factor") and (f.trial is None or f.trial.after < 0.8 * best.trial.after)]
     if winners:
         return winners + [f for f in findings if f not in winners and f not in rates]
     return rates + [f for f in findings if f not in rates and f not in others]

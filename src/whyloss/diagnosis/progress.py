@@ -11,6 +11,7 @@ from whyloss.evidence import Evidence
 from whyloss.report import Curve
 
 LEARNED = 0.3      # of the way from the best constant prediction to the floor
+WEIGHS = 0.1       # of the other terms: a penalty that is smaller can hide nothing
 SUFFERS = {"flat-from-start", "flat-at-baseline", "diverged", "non-finite", "plateau-high", "oscillating"}
 
 
@@ -32,6 +33,7 @@ def assess(evidence: Evidence, run: str = "main") -> dict | None:
 
     reference  what must be beaten: the best constant prediction where it is known, else where the loss began
     share      (reference - end) / (reference - floor); the floor is 0 for losses that stay above it, else the lowest seen
+    A penalty on the weights that is a term of the loss does not count: it falls whether anything is learned or not.
     """
     series = evidence.series("loss", run=run).finite()
     if len(series) < 5:
@@ -40,7 +42,8 @@ def assess(evidence: Evidence, run: str = "main") -> dict | None:
             return None
         start = series.first.value if series else math.nan
         return {"learned": False, "share": 0.0, "start": start, "end": math.nan, "reference": start, "floor": 0.0}
-    values = series.array()
+    task = without_penalties(evidence, run)
+    values = series.array() if task is None else task
     head, rest = max(1, min(5, len(values) // 20)), max(3, len(values) // 8)
     start, end = float(np.median(values[:head])), float(np.median(values[-rest:]))
     entropy, chance = baselines(evidence, run)
@@ -59,6 +62,20 @@ def assess(evidence: Evidence, run: str = "main") -> dict | None:
     if _validation_says_so(evidence, run):
         learned = not broken
     return {"learned": bool(learned), "share": float(share), "start": start, "end": end, "reference": reference, "floor": floor}
+
+
+def without_penalties(evidence: Evidence, run: str = "main") -> np.ndarray | None:
+    """The loss without its terms made of weights alone, at the steps that recorded its terms; None where there are none, or they weigh nothing."""
+    columns = evidence.by_subject("loss_term", run)
+    penalty = {s for s, c in columns.items() if all(row.get("penalty") for row in c.values)}
+    if not penalty or len(penalty) == len(columns):
+        return None
+    at = {s: {step: row["value"] * row.get("factor", 1.0) for step, row in zip(c.steps, c.values)} for s, c in columns.items()}
+    steps = sorted(set.intersection(*(set(rows) for rows in at.values())))
+    if len(steps) < 5:
+        return None
+    task, extra = (np.array([sum(at[s][step] for s in names) for step in steps]) for names in (set(at) - penalty, penalty))
+    return task if np.isfinite(task).all() and abs(extra[0]) > WEIGHS * abs(task[0]) else None
 
 
 def falls_without_bound(values: np.ndarray) -> bool:

@@ -164,8 +164,9 @@ def _optimizer_fact(watch, optimizer) -> dict:
     initial = [{k: v for k, v in g.items() if k != "params" and isinstance(v, (int, float, bool, str))}
                for g in first.param_groups] if first is not None else groups
     return {"class": type(optimizer).__name__, "place": watch.optimizer_places.get(id(optimizer)), "held": len(held),
-            "foreign": len(foreign), "foreign_asked": sum(id(p) in asked for p in foreign), "foreign_names": [watch.name(p) for p in foreign[:8]], "groups": groups,
-            "initial_groups": initial, "frozen_held": sum(not p.requires_grad for p in held),
+            "foreign": len(foreign), "foreign_asked": sum(id(p) in asked for p in foreign),
+            "foreign_names": [watch.name(p) for p in foreign[:8]], "groups": groups, "initial_groups": initial,
+            "frozen_held": sum(not p.requires_grad for p in held),
             "stepped": any(e.kind == "step" and e.key == id(optimizer) for e in watch.program.events)}
 
 

@@ -139,8 +139,8 @@ class Fold:
 
     def _replica(self, name: str, fact: dict) -> None:
         """Sums and extremes of the ranks' own counts."""
-        known = self.replicas.setdefault(name, {**fact, "ranks": 0, "bypassed": {}, "most_alone": 0, "least_reduced": math.inf, "least_syncs": math.inf,
-                                                "averaged": 0, "by_hand": 0, "unsynced": 0, "distrusted": False})
+        known = self.replicas.setdefault(name, {**fact, "ranks": 0, "bypassed": {}, "most_alone": 0, "least_reduced": math.inf,
+                                                "least_syncs": math.inf, "averaged": 0, "by_hand": 0, "unsynced": 0, "distrusted": False})
         if fact["group"] != known["group"]:
             return  # another group's replica of the same name
         known["ranks"] += 1
@@ -195,7 +195,8 @@ class Fold:
 
     def _batch(self, rank: int, key: tuple, value: dict) -> None:
         """How many ranks hold the very same samples."""
-        known = self.batches.setdefault(key, {"ranks": 0, "alike": {}, "size": value["size"], "loader": value.get("loader"), "place": value.get("place"), "losses": {}})
+        known = self.batches.setdefault(key, {"ranks": 0, "alike": {}, "size": value["size"], "loader": value.get("loader"),
+                                              "place": value.get("place"), "losses": {}})
         known["ranks"] += 1
         same = known["alike"].setdefault(value["rows"], [])
         if len(same) < 4096:
@@ -245,7 +246,8 @@ class Fold:
         for (subject, step), known in sorted(self.batches.items(), key=lambda item: item[0][1]):
             groups = sorted(known["alike"].items(), key=lambda item: -len(item[1]))
             evidence.add("ranks_batch", {"ranks": known["ranks"], "which": groups[0][1][:LISTED], "alike": len(groups[0][1]), "code": groups[0][0],
-                                         "losses": len(known["losses"]), "size": known["size"], "loader": known["loader"], "place": known["place"]}, subject=subject, step=step)
+                                         "losses": len(known["losses"]), "size": known["size"], "loader": known["loader"],
+                                         "place": known["place"]}, subject=subject, step=step)
         for layer, row in self.statistics.items():
             evidence.add("ranks_statistics", row, subject=layer)
         for (kind, place), counts in self.calls.items():

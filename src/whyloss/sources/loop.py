@@ -13,10 +13,14 @@ from whyloss.sources import collectives, place, settings, transforms
 
 
 class Patches:
-    """The patches of one watch; `remove()` restores every attribute."""
+    """The patches of one watch; `remove()` restores every attribute.
+
+    hooks  False: somebody else's hooks tell of the optimizers' steps (torch's own must not grow in number while they run)
+    """
 
     def __init__(self, watch):
         self.watch = watch
+        self.hooks = True
         self.thread = threading.get_ident()
         self.undo: list = []
 
@@ -135,22 +139,22 @@ class Patches:
 
         self._replace(torch.autograd, "grad", make_grad)
 
+    def before_step(self, optimizer, args, kwargs) -> None:
+        if self.heard():
+            closure = kwargs.get("closure") or any(callable(a) for a in args[1:])  # args[0] is the optimizer itself
+            self.watch.before_step(optimizer, place.here(2), bool(closure))
+
+    def after_step(self, optimizer, args, kwargs) -> None:
+        if self.heard():
+            self.watch.after_step(optimizer, place.here(2))
+
     def _optimizers(self) -> None:
         from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
         watch, heard = self.watch, self.heard
-
-        def before(optimizer, args, kwargs):
-            if heard():
-                closure = kwargs.get("closure") or any(callable(a) for a in args[1:])  # args[0] is the optimizer itself
-                watch.before_step(optimizer, place.here(2), bool(closure))
-
-        def after(optimizer, args, kwargs):
-            if heard():
-                watch.after_step(optimizer, place.here(2))
-
-        self.undo.append((None, None, register_optimizer_step_pre_hook(before)))
-        self.undo.append((None, None, register_optimizer_step_post_hook(after)))
+        if self.hooks:
+            self.undo.append((None, None, register_optimizer_step_pre_hook(self.before_step)))
+            self.undo.append((None, None, register_optimizer_step_post_hook(self.after_step)))
 
         def make_init(original):
             @functools.wraps(original)

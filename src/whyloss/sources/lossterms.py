@@ -1,5 +1,7 @@
 """The terms that the differentiated loss is a sum of, and scalar sums that were computed beside it: which of them carry a gradient?"""
 
+import math
+
 from whyloss.sources import facts, gradients
 from whyloss.sources.graphless import EXITS, ancestors, lost_at, trainable_leaves
 
@@ -10,6 +12,7 @@ _GATHER = {"stack", "cat", "hstack", "concat"}
 _REDUCE = {"sum", "mean"}
 _DEPTH = 64      # additions looked through
 _NEW = {"tensor", "as_tensor", "zeros", "full", "ones", "empty", "zeros_like", "ones_like", "from_numpy"}
+_NAMED = 200     # tensors named in one observation
 _LOOKED_AT = 32  # numbers taken out of torch in one step
 
 
@@ -26,36 +29,55 @@ def of_step(watch, window, loss, made_by: set[int]) -> None:
             _without_gradient(watch, window, i, at, graded, held)
         for value, where in numbers:
             _number(watch, window, value, where, held)
+    if len(graded) > 1 and held:
+        _trains_nothing(watch, window, graded, held)
     _left_out(watch, window, at, terms, made_by, held)
 
 
-def split(window, at: int) -> tuple[list[int], list[tuple[float, str | None]]]:
-    """(indexes of the additive terms of a scalar, numbers added to it with their lines)."""
-    terms, numbers, stack = [], [], [at]
+def split(window, at: int) -> tuple[dict[int, float], list[tuple[float, str | None]]]:
+    """({index of an additive term of a scalar: the factor it is taken with}, numbers added to it with their lines)."""
+    terms, numbers, stack = {}, [], [(at, 1.0)]
     for _ in range(_DEPTH):
         if not stack:
             break
-        i = stack.pop()
+        i, factor = stack.pop()
         meta = window.meta[i]
         step = window.trace[meta.maker] if meta.maker >= 0 else None
         if step is None or not meta.wants_grad and i != at or not step.inputs:
-            terms.append(i)
+            terms[i] = factor
         elif step.name in _ADD and _size(meta) == 1:
-            stack.extend(j for j in step.inputs if j != i)
+            stack.extend((j, factor * _sign(step, n)) for n, j in enumerate(step.inputs) if j != i)
             numbers += [(float(a), step.place) for a in step.args if isinstance(a, (int, float)) and not isinstance(a, bool) and a]
         elif step.name in _SCALE and _size(meta) == 1 and (wanting := [j for j in step.inputs if window.meta[j].wants_grad]) and len(wanting) == 1:
             others = [j for j in step.inputs if j not in wanting]  # a weight of the term; learned or computed weights are part of it
             if any(trainable_leaves(window, j, ancestors(window, j)) for j in others):
-                terms.append(i)
+                terms[i] = factor
             else:
-                stack.extend(wanting)
+                stack.append((wanting[0], factor * _scale(window, i, wanting[0])))
         elif step.name in _GATHER and all(_size(window.meta[j]) == 1 for j in step.inputs):
-            stack.extend(step.inputs)
+            stack.extend((j, factor) for j in step.inputs)
         elif step.name in _REDUCE and _gathered(window, step):
-            stack.extend(step.inputs)
+            share = 1.0 / max(1, _size(window.meta[step.inputs[0]])) if step.name == "mean" else 1.0
+            stack.extend((j, factor * share) for j in step.inputs)
         else:
-            terms.append(i)
-    return list(dict.fromkeys(terms + stack)), numbers
+            terms[i] = factor
+    return terms | dict(stack), numbers
+
+
+def _sign(step, n: int) -> float:
+    """-1 for the operand that a subtraction takes away."""
+    if step.name in ("rsub", "__rsub__"):
+        return -1.0 if n == 0 else 1.0
+    if step.name not in ("sub", "__sub__", "__isub__", "sub_", "subtract"):
+        return 1.0
+    number_first = bool(step.args) and isinstance(step.args[0], (int, float))
+    return -1.0 if n == 1 or number_first else 1.0
+
+
+def _scale(window, made: int, of: int) -> float:
+    """The factor between two scalars, one of which is the other one scaled; 1 where it cannot be read off."""
+    one, other = float(window.meta[made].tensor.detach()), float(window.meta[of].tensor.detach())
+    return one / other if other and math.isfinite(one / other) else 1.0
 
 
 def _gathered(window, step) -> bool:
@@ -93,6 +115,22 @@ def _without_gradient(watch, window, i: int, loss_at: int, graded: set[int], hel
     maker = window.trace[meta.maker]
     watch.observe("gradless_term", {"value": float(meta.tensor.detach()), "cut": cut, "module": maker.module, "operation": maker.name,
                                     "optimizers": _steppers(watch, trained, held)}, maker.place or "?")
+
+
+def _trains_nothing(watch, window, graded: set[int], held: dict) -> None:
+    """A term whose graph ends in trainable tensors of a called model and in none that an optimizer holds, beside terms that do train."""
+    outside = [leaf for leaf in watch.gradients.reached if id(leaf) not in held]
+    if not outside:
+        return
+    ends = {i: gradients.leaves_of(window.meta[i].tensor)[0] for i in graded}
+    if not any(id(leaf) in held for leaves in ends.values() for leaf in leaves):
+        return
+    for i, leaves in ends.items():
+        called = any(window.trace[step].module for step in ancestors(window, i))  # a penalty on weights alone is not a term of a model's output
+        if leaves and called and not any(id(leaf) in held for leaf in leaves):
+            maker = window.trace[window.meta[i].maker]
+            watch.observe("term_outside_optimizers", {"names": [watch.name(leaf) for leaf in leaves[:_NAMED]], "operation": maker.name,
+                                                      "value": float(window.meta[i].tensor.detach())}, maker.place or "?")
 
 
 def _steppers(watch, leaves, held) -> list[str]:

@@ -24,8 +24,10 @@ def label_maps(tape) -> list[tuple[int, torch.Tensor]]:
 
 def borders(maps: torch.Tensor) -> dict[int, tuple[int, int, int]]:
     """Pixels of each id away from the frame: (all, those whose four neighbours are the same, those strictly between two opposite neighbours)."""
+    def shifted(down: int, right: int) -> torch.Tensor:
+        return maps[:, 1 + down:maps.shape[1] - 1 + down, 1 + right:maps.shape[2] - 1 + right]
+
     centre = maps[:, 1:-1, 1:-1]
-    shifted = (lambda down, right: maps[:, 1 + down:maps.shape[1] - 1 + down, 1 + right:maps.shape[2] - 1 + right])
     inside, between = torch.ones_like(centre, dtype=torch.bool), torch.zeros_like(centre, dtype=torch.bool)
     for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
         one, other = shifted(down, right), shifted(-down, -right)
@@ -66,4 +68,5 @@ def at_the_end(watch) -> None:
     regions = [i for i, (n, inside, _) in total.items() if inside > INSIDE * n]
     edges = [i for i, (n, inside, between) in total.items() if inside <= 0.01 * n and between >= 0.9 * n]
     watch.observe("label_borders", {"ids": sorted(total), "regions": sorted(regions), "edges": sorted(edges), "steps": steps,
-                                    "edge_pixels": sum(total[i][0] for i in edges), "pixels": sum(n for n, _, _ in total.values())}, main or "backward", 0)
+                                    "edge_pixels": sum(total[i][0] for i in edges), "pixels": sum(n for n, _, _ in total.values())},
+                  main or "backward", 0)

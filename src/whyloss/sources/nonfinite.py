@@ -7,6 +7,7 @@ its inputs; from the loss, or the first bad gradient, the links lead back to the
 
 import copy
 import math
+import sys
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -17,6 +18,7 @@ from whyloss.sources.structure import tensors_in
 from whyloss.sources.tape import Bindings
 
 _LITERALS = {"fill", "fill_", "full", "full_like", "masked_fill", "masked_fill_", "scalar_tensor", "empty", "new_full", "copy_", "_to_copy"}
+FRAMES = 40    # of the stack, searched for the module that runs
 KINDS = {
     "log-of-zero": {"log", "log2", "log10", "log1p", "xlogy", "logit", "log_"},
     "division-by-zero": {"div", "reciprocal", "true_divide", "div_", "remainder", "fmod"},
@@ -181,12 +183,14 @@ class Finder(TorchDispatchMode):
             where = self.node_place or where
         if self.phase == "forward":
             number = torch._C._autograd._get_sequence_nr()
-            self.frames.setdefault(number - 1, {"place": where, "operation": name})  # detach() and the like make no node
+            summary["layer"] = self._layer()
+            self.frames.setdefault(number - 1, {"place": where, "operation": name, "layer": summary["layer"]})  # detach() and the like make no node
         else:
             node = torch._C._current_autograd_node()
             known = self._frame(node._sequence_nr()) if node is not None else None
             where = known["place"] if known else where
             summary["forward_operation"] = known["operation"] if known else None
+            summary["layer"] = known["layer"] if known else ""
             summary["node"] = type(node).__name__ if node is not None else None
         for tensor in tensors_in(result):
             if not tensor.is_floating_point() or not tensor.numel():
@@ -202,6 +206,18 @@ class Finder(TorchDispatchMode):
             self.storages[_address(tensor)] = event
             self.keep.append(tensor)
         return result
+
+    def _layer(self) -> str:
+        """The name of the module whose code is running; empty outside of all."""
+        frame = sys._getframe(2)
+        for _ in range(FRAMES):
+            if frame is None:
+                break
+            name = self.names.get(id(frame.f_locals.get("self")))
+            if name is not None:
+                return name
+            frame = frame.f_back
+        return ""
 
     def _frame(self, number: int) -> dict | None:
         for at in range(number, number - 4, -1):
@@ -249,7 +265,7 @@ class Finder(TorchDispatchMode):
                   and e["operation"] not in ("detach", "abs", "alias")]
         return {"kind": kind, "root": "outside" if root["outside"] else "operation", "operation": named or operation,
                 "backward_operation": operation if root["phase"] == "backward" else None, "place": root["place"],
-                "root_phase": root["phase"], "input_min": root.get("input_min"), "input_max": root.get("input_max"),
+                "layer": root.get("layer", ""), "root_phase": root["phase"], "input_min": root.get("input_min"), "input_max": root.get("input_max"),
                 "input_zeros": root.get("input_zeros"), "entries": root.get("entries"), "second_zeros": root.get("second_zeros"),
                 "dtype": root.get("dtype"), "hidden_in_forward": [{"operation": e["operation"], "place": e["place"]} for e in hidden[:3]]}
 

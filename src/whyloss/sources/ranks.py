@@ -203,7 +203,8 @@ class Ranks:
 
     def _batch(self, known: Replica, value: float) -> None:
         if known.batch is not None and due(known.syncs):
-            self.watch.observe("rank_batch", {**known.batch, "loss": value, **({"loader": self.loader} if self.loader else {})}, known.name, known.syncs)
+            loader = {"loader": self.loader} if self.loader else {}
+            self.watch.observe("rank_batch", {**known.batch, "loss": value, **loader}, known.name, known.syncs)
             for layer, row in known.statistics.items():
                 self.watch.observe("rank_statistics", row, layer, known.syncs)
         known.batch, known.statistics = None, {}
@@ -281,7 +282,8 @@ class Ranks:
         for known in [*self.replicas.values(), *([self.by_hand] if self.by_hand else [])]:
             names = known.names or ([watch.name(p) for p in self._parameters(known)] if known.kind != "fully_shard" else [])
             trusted = known.hook is None or known.hook in HOOKS
-            watch.observe("rank_replica", {**known.fact(), "names": names, "trusted": trusted, "sampler": (self.loader or {}).get("sampler")}, known.name)
+            sampler = (self.loader or {}).get("sampler")
+            watch.observe("rank_replica", {**known.fact(), "names": names, "trusted": trusted, "sampler": sampler}, known.name)
 
     def write(self, evidence: Evidence, latest: Evidence) -> None:
         """This rank's file: the fingerprints, and the facts that are compared."""

@@ -29,7 +29,8 @@ def observe(watch, window, loss) -> None:
             continue  # side by side, not one after the other
         matrix = window.meta[leaf].tensor.detach().float()
         size = float(matrix.norm()) / math.sqrt(matrix.shape[0])
-        watch.observe("recurrence", {"steps": len(places), "size": size, "gated": gates >= len(places), "place": window.trace[places[0]].place}, watch.name(window.meta[leaf].tensor))
+        watch.observe("recurrence", {"steps": len(places), "size": size, "gated": gates >= len(places),
+                                     "place": window.trace[places[0]].place}, watch.name(window.meta[leaf].tensor))
 
 
 def _leaf(window, tensor: int) -> int | None:

@@ -186,7 +186,8 @@ class Scoring:
         self.rows[where] = self.rows.get(where, 0) + 1
         equal = float(result.detach().float().mean())
         row = {"prediction": list(prediction.shape), "target": list(target.shape), "result": list(result.shape), "made": dict(track.made),
-               "floating": prediction.is_floating_point(), "whole": bool((prediction == prediction.round()).all()) if prediction.is_floating_point() else True,
+               "floating": prediction.is_floating_point(),
+               "whole": bool((prediction == prediction.round()).all()) if prediction.is_floating_point() else True,
                "equal": equal if name.strip("_") == "eq" else 1 - equal, "low": float(prediction.min()), "high": float(prediction.max()),
                "target_low": float(target.min()), "target_high": float(target.max()), "explicit": is_view_pair(prediction, target)}
         self.watch.observe("comparison", row, where)

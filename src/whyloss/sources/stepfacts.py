@@ -88,7 +88,8 @@ def _cut(watch, window, step, ancestors) -> None:
         return
     if not any(o.wants_grad for o in outputs):
         watch.observe("cut", {"operation": step.name, "module": step.module, "grad_enabled": step.grad_enabled,
-                              "enters": None if step.grad_enabled else _enters(window, step, ancestors), "shape": list(outputs[0].shape), "root": watch.root_label(window)}, step.place or "?")
+                              "enters": None if step.grad_enabled else _enters(window, step, ancestors),
+                              "shape": list(outputs[0].shape), "root": watch.root_label(window)}, step.place or "?")
     elif step.name in STEP_FUNCTIONS:
         watch.observe("step_function", {"operation": step.name, "module": step.module}, step.place or "?")
 
@@ -246,12 +247,13 @@ def _normaliser(watch, window, ancestors) -> None:
         step = window.trace[at]
         if step.name in ("softmax", "log_softmax") and step.inputs:
             shape = list(window.meta[step.inputs[0]].shape)
-            watch.observe("normalised_over", {"function": step.name, "dim": normalised_axis(step, shape), "shape": shape, "module": step.module}, step.place or "?")
+            watch.observe("normalised_over", {"function": step.name, "dim": normalised_axis(step, shape), "shape": shape,
+                                              "module": step.module}, step.place or "?")
 
 
 def _roots(watch, window, ancestors, reached_ids, loss) -> None:
     """Does the loss depend on what each root module returned, and are its parameters reached?"""
-    for module, inputs, outputs, where in window.calls:
+    for module, _, outputs, where in window.calls:
         makers = {window.meta[window.index[id(t)]].maker for t in outputs if id(t) in window.index}
         inputs_wanted = [window.index[id(t)] for t in outputs if id(t) in window.index]
         used = any(m in ancestors for m in makers) or any(i in _used_tensors(window, ancestors, loss) for i in inputs_wanted)

@@ -39,7 +39,9 @@ def map_tensors(thing: Any, change: Callable[[torch.Tensor], Any], depth: int = 
         return thing
     if isinstance(thing, tuple):
         items = [map_tensors(item, change, depth - 1) for item in thing]
-        return type(thing)(*items) if hasattr(thing, "_fields") else type(thing)(items) if type(thing) in (tuple, torch.Size) else _rebuilt(thing, items)
+        if hasattr(thing, "_fields"):
+            return type(thing)(*items)
+        return type(thing)(items) if type(thing) in (tuple, torch.Size) else _rebuilt(thing, items)
     if isinstance(thing, list):
         return [map_tensors(item, change, depth - 1) for item in thing]
     if isinstance(thing, dict):

@@ -13,7 +13,8 @@ def observe(watch, window, loss) -> None:
     at = window.index.get(id(loss))
     if at is None:
         return
-    terms = sorted(i for i in lossterms.split(window, at)[0] if window.meta[i].wants_grad and window.meta[i].tensor.numel() == 1)
+    factors = lossterms.split(window, at)[0]
+    terms = sorted(i for i in factors if window.meta[i].wants_grad and window.meta[i].tensor.numel() == 1)
     if not 2 <= len(terms) <= MOST:
         return
     for n, i in enumerate(terms):
@@ -21,7 +22,16 @@ def observe(watch, window, loss) -> None:
         step = window.trace[maker] if maker >= 0 else None
         where = step.place if step else None
         watch.observe("loss_term", {"value": float(window.meta[i].tensor.detach()), "operation": step.name if step else "", "place": where,
-                                    "target": _has_target(window, i)}, f"{where or '?'}#{n}")
+                                    "target": _has_target(window, i), "factor": factors[i],
+                                    "penalty": _weights_alone(window, i)}, f"{where or '?'}#{n}")
+
+
+def _weights_alone(window, i: int) -> bool:
+    """Whether a term is made of trainable tensors alone: no data and no target comes in."""
+    read = {j for at in ancestors(window, i) for j in window.trace[at].inputs} or {i}
+    sources = [window.meta[j] for j in read if window.meta[j].maker < 0]
+    return bool(sources) and all(meta.leaf and meta.wants_grad or meta.tensor.numel() == 1 for meta in sources) and \
+        any(meta.wants_grad for meta in sources)
 
 
 def _has_target(window, i: int) -> bool:

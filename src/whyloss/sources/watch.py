@@ -10,7 +10,21 @@ import torch
 
 from whyloss.evidence import Evidence
 from whyloss.observation import Run
-from whyloss.sources import embeddings, facts, graphless, meters, names, nonfinite, place, recurrences, reshapes, sampling, stepfacts, termvalues, writtenloss
+from whyloss.sources import (
+    embeddings,
+    facts,
+    graphless,
+    meters,
+    names,
+    nonfinite,
+    place,
+    recurrences,
+    reshapes,
+    sampling,
+    stepfacts,
+    termvalues,
+    writtenloss,
+)
 from whyloss.sources.checkpoints import Checkpoints
 from whyloss.sources.clock import worked
 from whyloss.sources.evaluation import Evaluation

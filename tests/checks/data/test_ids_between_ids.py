@@ -20,7 +20,8 @@ def test_proves_ids_that_lie_only_between_others():
 
 
 def test_spares_a_contour_class_and_levels_that_have_an_inside():
-    for other in ({"edges": [3], "regions": [0, 2, 5, 7, 10]}, {"edges": [3, 5, 7], "regions": [0, 10]}, {"edges": [3, 5, 12], "ids": [0, 2, 3, 5, 10, 12]}):
+    for other in ({"edges": [3], "regions": [0, 2, 5, 7, 10]}, {"edges": [3, 5, 7], "regions": [0, 10]},
+                  {"edges": [3, 5, 12], "ids": [0, 2, 3, 5, 10, 12]}):
         assert findings(IdsBetweenIds(), evidence_from(label_borders={"train.py:9": [{**FACT, **other}]})) == []
 
 

@@ -7,8 +7,8 @@ NAME = "DistributedDataParallel"
 
 
 def batches(which, codes=range(8), losses=1, ranks=4, loader=None):
-    return [{"ranks": ranks, "which": which, "alike": len(which), "code": code, "losses": losses, "size": 32, "loader": loader, "place": "train.py:40"}
-            for code in codes]
+    return [{"ranks": ranks, "which": which, "alike": len(which), "code": code, "losses": losses, "size": 32, "loader": loader,
+             "place": "train.py:40"} for code in codes]
 
 
 def run(**kinds):

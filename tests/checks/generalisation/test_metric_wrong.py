@@ -49,7 +49,8 @@ def test_spares_a_plain_comparison():
 
 
 def test_spares_top_k_against_a_column():
-    assert findings(MetricWrong(), compared(prediction=[8, 5], target=[8, 1], result=[8, 5], made={"by": "topk", "axis": 1, "size": 10, "of": [8, 10]})) == []
+    top = {"by": "topk", "axis": 1, "size": 10, "of": [8, 10]}
+    assert findings(MetricWrong(), compared(prediction=[8, 5], target=[8, 1], result=[8, 5], made=top)) == []
 
 
 def test_spares_every_pair_on_purpose():

@@ -53,7 +53,8 @@ def test_spares_four_shallow_decades_and_trainings_that_learn():
 
 def test_finds_a_cell_written_by_hand_and_names_the_line_of_its_product():
     row = {"steps": 60, "size": 0.3, "gated": False, "place": "cell.py:27"}
-    fact = {"requires_grad": True, "held": True, "in_model": False, "reached": True, "kind": "", "shape": [30, 30], "initial": {"norm": 0.3 * 30 ** 0.5}}
+    fact = {"requires_grad": True, "held": True, "in_model": False, "reached": True, "kind": "", "shape": [30, 30],
+            "initial": {"norm": 0.3 * 30 ** 0.5}}
 
     found, = findings(VanishingGradients(), evidence_from(recurrence={"mix": [row]}, parameter={"mix": [fact]}, grad_norm={"mix": [1.0]},
                                            loss=[1.0, 4e12, float("nan")]))

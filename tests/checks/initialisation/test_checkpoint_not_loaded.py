@@ -33,7 +33,8 @@ def test_spares_a_second_load_that_fits():
 
 
 def test_finds_weights_written_over_and_files_that_nobody_uses():
-    over, = findings(CheckpointNotLoaded(), evidence_from(loss=[1.0], state_overwritten={"a.py:9": [{"module": "Net", "tensors": 3, "example": "fc.weight"}]}))
+    written = {"module": "Net", "tensors": 3, "example": "fc.weight"}
+    over, = findings(CheckpointNotLoaded(), evidence_from(loss=[1.0], state_overwritten={"a.py:9": [written]}))
     unused, = findings(CheckpointNotLoaded(), evidence_from(loss=[1.0], checkpoint_unused={"a.py:9": [{"tensors": 3, "example": "fc.weight"}]}))
 
     assert "written over" in over.message and "no model holds" in unused.message

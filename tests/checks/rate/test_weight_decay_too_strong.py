@@ -21,3 +21,24 @@ def test_spares_a_usual_decay():
 
 def test_is_unexamined_when_the_training_learns():
     assert findings(WeightDecayTooStrong(), evidence(0.5)) == []
+
+
+def with_penalty(first, *, task=0.9, penalty=True, **more):
+    """A loss of two terms; the second is made of weights alone and is taken half."""
+    def term(value, **facts):
+        return {"value": value, "operation": "sum", "place": "train.py:20", "target": False, "factor": 1.0, "penalty": False} | facts
+
+    return evidence_from(loss_term={"train.py:19#0": [term(task)] * 8,
+                                    "train.py:20#1": [term(first * 0.8**n, factor=0.5, penalty=penalty) for n in range(8)]},
+                         weight_norm={"w": [4.0, 0.1]}, **more)
+
+
+def test_suspects_a_penalty_that_is_a_term_of_the_loss():
+    found, = findings(WeightDecayTooStrong(), with_penalty(12.0, symptoms=[["not-learning"]]))
+    assert found.asks == {"penalties": ["train.py:20"]} and str(found.location) == "train.py:20"
+    assert "begins at 6 beside 0.9" in found.measured
+
+
+def test_spares_a_small_penalty_and_a_term_that_reads_data():
+    assert findings(WeightDecayTooStrong(), with_penalty(0.01, symptoms=[["not-learning"]])) == []
+    assert findings(WeightDecayTooStrong(), with_penalty(12.0, penalty=False, symptoms=[["not-learning"]])) == []

@@ -63,3 +63,19 @@ def test_spares_updates_by_hand():
 
 def test_leaves_a_replaced_model_to_its_own_check():
     assert findings(ParametersNotInOptimizer(), loop(OUTSIDE, foreign=1)) == []
+
+
+def test_proves_it_where_a_whole_term_of_the_loss_can_train_nothing_else():
+    term = {"names": ["head.weight"], "operation": "mean", "value": 0.4}
+
+    found, = findings(ParametersNotInOptimizer(), loop(OUTSIDE, term_outside_optimizers={"train.py:20": [term] * 4}))
+
+    assert found.status == "proven" and found.subject == "head" and "train.py:20" in found.message
+
+
+def test_a_term_whose_tensors_an_optimizer_holds_later_is_no_proof():
+    term = {"names": ["head.weight", "body.weight"], "operation": "mean", "value": 0.4}
+
+    found, = findings(ParametersNotInOptimizer(), loop(OUTSIDE, term_outside_optimizers={"train.py:20": [term] * 4}))
+
+    assert found.status == "suspected"

@@ -44,8 +44,10 @@ class ClassImbalance(Check):
             missed = int(sum(labels[c] for c in rare))
             yield self.suspect("class-imbalance", subject="labels", step=0, location=place, explains=("flat-at-baseline", "plateau-high"),
                                asks={"unseen": True},
-                               measured=f"{share:.1%} of the labels are class {common}; it is predicted for {guesses[common] / guesses.sum():.1%} of the "
-                                        f"samples; recall of the other class{'es' if len(rare) > 1 else ''} 0 of {missed}",
+                               measured=f"{share:.1%} of the labels are class {common}; it is predicted for "
+                                        f"{guesses[common] / guesses.sum():.1%} of the samples; "
+                                        f"recall of the other class{'es' if len(rare) > 1 else ''} 0 of {missed}",
                                expected="some right answers in every class",
-                               message=f"Class {common} is predicted for every sample: it is {share:.0%} of the data, and the rare class counts for too little.")
+                               message=f"Class {common} is predicted for every sample: it is {share:.0%} of the data, and the rare class "
+                                       "counts for too little.")
             return

@@ -30,4 +30,5 @@ class ColumnOrderChanges(Check):
             measured="the means of the columns differ within each batch and are unrelated between batches; sorted, they agree",
             expected="a column in one place in every batch",
             message="The columns of the input are shuffled anew for each batch, so nothing says which of them holds what.",
-            remedies=("take the permutation of columns out of the preparation", "to shuffle samples, permute the first axis: x[torch.randperm(len(x))]"))
+            remedies=("take the permutation of columns out of the preparation",
+                      "to shuffle samples, permute the first axis: x[torch.randperm(len(x))]"))

@@ -12,7 +12,8 @@ class IdsBetweenIds(Check):
     Sees      the label maps of all captured steps: the share of each id's pixels with four equal neighbours, and of those with a smaller id on
               one side and a larger one on the other.
     Expects   ids that form regions; at most a contour class or two.
-    Means     the masks were resized (or rotated, or stored) like pictures: between ids 2 and 10 interpolation puts 3 to 9, which are no classes there.
+    Means     the masks were resized (or rotated, or stored) like pictures: between ids 2 and 10 interpolation puts 3 to 9, which are no classes
+              there.
     Not for   quantities cut into levels (every level has an inside somewhere), pixels that are their own target, one or two contour classes.
     Source    bilinear interpolation of a step is monotonic; the shares and counts are a choice.
     """
@@ -34,13 +35,16 @@ class IdsBetweenIds(Check):
             return
         if not all(min(regions) < i < max(regions) for i in edges) or set(edges) | set(regions) != set(fact["ids"]):
             return
-        shown = (lambda ids: ", ".join(map(str, ids[:8])) + ("" if len(ids) <= 8 else f" and {len(ids) - 8} more"))
         where = next(iter(evidence.by_subject("loss_call", run)), None) or evidence.fact("main_loss_place", run=run)
         yield self.prove("labels-corrupted", subject="targets", step=0, location=where, explains=("plateau-high",),
-                         measured=f"ids {shown(edges)} have no pixel inside a region in {fact['steps']} batches: {fact['edge_pixels']} of {fact['pixels']} "
-                                  f"pixels, between the regions {shown(regions)}",
+                         measured=f"ids {_listed(edges)} have no pixel inside a region in {fact['steps']} batches: {fact['edge_pixels']} of "
+                                  f"{fact['pixels']} pixels, between the regions {_listed(regions)}",
                          expected="ids that form regions",
-                         message=f"The ids {shown(edges)} lie only on borders between other ids, as an interpolation makes them: the masks were resized "
-                                 f"like pictures.",
+                         message=f"The ids {_listed(edges)} lie only on borders between other ids, as an interpolation makes them: the masks were "
+                                 "resized like pictures.",
                          remedies=("resize, rotate and store masks with nearest-neighbour interpolation",
                                    "compare the set of ids before and after each transform"))
+
+
+def _listed(ids) -> str:
+    return ", ".join(map(str, ids[:8])) + ("" if len(ids) <= 8 else f" and {len(ids) - 8} more")

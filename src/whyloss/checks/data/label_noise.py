@@ -33,7 +33,8 @@ class LabelNoise(Check):
         if not val > train + self.gap:
             return
         place = next(iter(evidence.by_subject("loss_call", run)), None)
-        yield self.suspect("label-noise", subject="labels", step=seen.last.step, location=place, asks={"unseen": True}, explains=("plateau-high", "validation-better"),
+        yield self.suspect("label-noise", subject="labels", step=seen.last.step, location=place, asks={"unseen": True},
+                           explains=("plateau-high", "validation-better"),
                            measured=f"accuracy {train:.2f} in the last training steps, {val:.2f} in evaluation",
                            expected="training rows right at least as often as new ones",
                            message="The model answers new rows better than those it was trained on: a share of the training labels is wrong.")

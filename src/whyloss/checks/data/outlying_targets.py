@@ -47,9 +47,11 @@ class OutlyingTargets(Check):
             # the very same extreme again and again is no measurement but a code for "missing": that needs no experiment
             values = [size for _, size in bad]
             code = any(values.count(v) > 1 and v > self.sentinel * middle for v in values)
-            yield (self.prove if code else self.suspect)("labels-corrupted", subject="targets", step=bad[0][0], location=place, asks={"limit": limit, "always": True},
-                               measured=f"{len(bad)} of {len(rows)} batches hold targets up to {max(s for _, s in bad):.4g} (steps {steps}); elsewhere up to {middle:.4g}",
-                               expected=f"extremes near {middle:.3g} in every batch", explains=("spiky", "oscillating"),
-                               message=f"Single batches hold targets {max(s for _, s in bad) / middle:.0f} times larger than all others, and the loss jumps exactly there.",
-                               remedies=("look at these rows: a wrong unit or a sentinel value", "drop or mend them, or use a Huber loss"))
+            largest = max(size for _, size in bad)
+            yield (self.prove if code else self.suspect)(
+                "labels-corrupted", subject="targets", step=bad[0][0], location=place, asks={"limit": limit, "always": True},
+                measured=f"{len(bad)} of {len(rows)} batches hold targets up to {largest:.4g} (steps {steps}); elsewhere up to {middle:.4g}",
+                expected=f"extremes near {middle:.3g} in every batch", explains=("spiky", "oscillating"),
+                message=f"Single batches hold targets {largest / middle:.0f} times larger than all others, and the loss jumps exactly there.",
+                remedies=("look at these rows: a wrong unit or a sentinel value", "drop or mend them, or use a Huber loss"))
             return

@@ -37,7 +37,8 @@ class TargetLeak(Check):
         if not worse:
             return
         place = next(iter(evidence.by_subject("input", run)), None)
-        yield self.suspect("target-leak", subject="input", step=0, location=place, asks={"unseen": True}, explains=("validation-worse", "overfitting"),
+        yield self.suspect("target-leak", subject="input", step=0, location=place, asks={"unseen": True},
+                           explains=("validation-worse", "overfitting"),
                            measured=f"training loss {loss:.3g}, evaluation worse", expected="no single column that is right in training only",
                            message="One input gives the training labels away and is worth little on new rows.",
                            remedies=("drop this input", "keep only what is known at prediction time; compute encodings and votes out of fold"))

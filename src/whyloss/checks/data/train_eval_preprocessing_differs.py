@@ -37,10 +37,12 @@ class TrainEvalPreprocessingDiffers(Check):
             spread = max(fact["log_std_ratio"], fact["overall_log_std_ratio"], key=abs)
             worse = _worse(evidence, run)
             if max(fact["shift"] / self.shift, abs(fact["log_std_ratio"]) / self.ratio) < 1 and worse:
-                yield self.suspect("train-eval-preprocessing-differs", subject="validation input", step=column.steps[-1], location=place, asks={"unseen": True},
-                                   explains=("validation-worse",), measured=worse, expected="rows of both sets prepared by the same function",
+                yield self.suspect("train-eval-preprocessing-differs", subject="validation input", step=column.steps[-1], location=place,
+                                   explains=("validation-worse",), asks={"unseen": True}, measured=worse,
+                                   expected="rows of both sets prepared by the same function",
                                    message="The evaluation inputs are not prepared like the training inputs.",
-                                   remedies=("build both transforms from one function", "use the training set's mean, spread and channel order for both"))
+                                   remedies=("build both transforms from one function",
+                                             "use the training set's mean, spread and channel order for both"))
                 continue
             excess = max(fact["shift"] / self.shift, abs(fact["log_std_ratio"]) / self.ratio)
             if excess < 1:

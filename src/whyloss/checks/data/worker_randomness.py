@@ -28,12 +28,14 @@ class WorkerRandomness(Check):
             row = column.last.value
             workers = f"each of the {row['workers']} workers" if row["workers"] > 1 else "the worker"
             if row["kind"] == "held":
-                measured = f"{row['dataset']}.{row['name']} ({row['generator']}) is copied with its state to {workers}, again in each of {row['epochs']} epochs"
+                measured = (f"{row['dataset']}.{row['name']} ({row['generator']}) is copied with its state to {workers}, "
+                            f"again in each of {row['epochs']} epochs")
                 remedies = ("draw with torch.rand or np.random inside __getitem__: torch seeds both for each worker",
                             "or make the generator in worker_init_fn from torch.initial_seed()")
             else:
                 measured = f"{row['name']} leaves {row['generator']} in the same state in worker 0 and worker 1, and the samples draw from it"
-                remedies = ("seed from torch.initial_seed(), or add the worker's number to the seed", "or leave worker_init_fn out: torch seeds each worker")
+                remedies = ("seed from torch.initial_seed(), or add the worker's number to the seed",
+                            "or leave worker_init_fn out: torch seeds each worker")
             yield self.prove("repeated-augmentation", subject=row["dataset"], step=0, location=where, measured=measured,
                              expected="other numbers in each worker and each epoch", explains=("overfitting", "plateau-high"),
                              message="The random transforms of the training samples repeat: the model sees the same few views again and again.",

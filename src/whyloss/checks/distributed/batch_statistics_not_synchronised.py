@@ -37,8 +37,8 @@ class BatchStatisticsNotSynchronised(Check):
         worst = max(row["effect"] for _, row in bad)
         yield self.prove(
             "batch-statistics-not-synchronised", subject=layer, step=0,
-            measured=f"over {row['steps']} steps the batch mean of rank {row['rank']} is {row['effect']:.2f} standard deviations (root mean square over "
-                     f"{row['channels']} channels) from that of the first rank; noise of the batches explains {row['chance']:.2f}; "
+            measured=f"over {row['steps']} steps the batch mean of rank {row['rank']} is {row['effect']:.2f} standard deviations (root mean square "
+                     f"over {row['channels']} channels) from that of the first rank; noise of the batches explains {row['chance']:.2f}; "
                      f"{len(bad)} of {len(rows)} layers, up to {worst:.2f}",
             expected="a difference that averages out between ranks",
             message=f"batch normalisation uses each rank's own {row['size']} samples, and the ranks' samples are of different kinds: "

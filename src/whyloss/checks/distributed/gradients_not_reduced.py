@@ -69,6 +69,7 @@ class GradientsNotReduced(Check):
             measured=f"{fact['most_alone']} optimizer steps on {fact['ranks']} ranks, no gradient and no weight exchanged; weights that began equal "
                      f"are {apart['apart']:.2g} (relative) apart",
             expected="gradients averaged before each step, or the model inside DistributedDataParallel",
-            message=f"a DistributedSampler divides the data over {fact['ranks']} ranks, but nothing averages their gradients: each trains on its part alone.",
+            message=f"a DistributedSampler divides the data over {fact['ranks']} ranks, but nothing averages their gradients: "
+                    "each trains on its part alone.",
             remedies=("wrap the model in DistributedDataParallel", "or all-reduce every gradient before the step"),
             explains=("plateau-high", "ranks-differ"))

@@ -42,8 +42,8 @@ class RanksDiverge(Check):
             where = line or fact["place"] or next((p for p in evidence.fact("calls", "step", run, default={}) if ":" in p), None)
             yield self.prove(
                 "ranks-diverge", subject=last["parameter"] or name, step=first, location=where,
-                measured=f"weights of {last['differ']} of {last['ranks'] - 1} other ranks differ from those of rank {last['from']}: relative distance "
-                         f"{last['apart']:.2g} at the end (rank {last['rank']}), first seen before averaged backward {first}",
+                measured=f"weights of {last['differ']} of {last['ranks'] - 1} other ranks differ from those of rank {last['from']}: relative "
+                         f"distance {last['apart']:.2g} at the end (rank {last['rank']}), first seen before averaged backward {first}",
                 expected="distance 0 at every step",
                 message=f"{born}{who}: from then on the averaged gradient belongs to none of the models.",
                 remedies=((f"do on every rank what is done on one ({where})",) if line else ()) + (
@@ -76,5 +76,6 @@ class RanksDiverge(Check):
                     counts = column.last.value
                     most = max(counts, key=int)
                     least = min(counts, key=int)
-                    return line, f" ({WORDS[kind]} at {line} runs {most} times on {of_ranks(counts[most])}, {least} times on {of_ranks(counts[least])})"
+                    return line, (f" ({WORDS[kind]} at {line} runs {most} times on {of_ranks(counts[most])}, "
+                                  f"{least} times on {of_ranks(counts[least])})")
         return None, ""

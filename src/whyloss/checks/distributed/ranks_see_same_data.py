@@ -36,7 +36,7 @@ class RanksSeeSameData(Check):
             if len(rows) < self.batches or len(alike) < 2 or not (varied or whole):
                 return
             found.append((name, fact, rows, sorted(alike)))
-        for name, fact, rows, alike in found[:1]:
+        for _, fact, rows, alike in found[:1]:
             loader = rows[-1]["loader"] or {}
             many = rows[-1]["alike"] if rows[-1]["alike"] == rows[-1]["ranks"] else len(alike)
             yield self.prove(

@@ -34,7 +34,8 @@ class StepInsideAutocast(Check):
             steps = sum(calls(evidence, "step_in_autocast", run).values())
             yield self.prove(
                 "step-inside-autocast", subject="autocast", step=0, location=places.most_common(1)[0][0],
-                measured=f"{inside} of {every} calls of the {word} with autocast on" + (f", {steps} optimizer steps too" if steps and word[0] == "b" else ""),
+                measured=f"{inside} of {every} calls of the {word} with autocast on"
+                         + (f", {steps} optimizer steps too" if steps and word[0] == "b" else ""),
                 expected="autocast around the forward pass and the loss",
                 message=f"The {word} runs inside the autocast region.", remedies=("close the autocast block before backward()",))
             return

@@ -76,7 +76,8 @@ class DeadRelus(Check):
         for column in evidence.by_subject("learning_rate", run).values():
             values = np.array(column.values, float)
             middle, at = float(np.median(values)), int(values.argmax())
-            before, after = [v for s, v in zip(dead.steps, dead.values) if s <= column.steps[at]], [v for s, v in zip(dead.steps, dead.values) if s > column.steps[at]]
+            before = [v for s, v in zip(dead.steps, dead.values) if s <= column.steps[at]]
+            after = [v for s, v in zip(dead.steps, dead.values) if s > column.steps[at]]
             if middle > 0 and values[at] > self.spike * middle and (values > self.spike * middle).sum() <= 3 and before and after and \
                     float(np.median(after[:5])) > float(np.median(before[-5:])) + 0.25:
                 return column.steps[at], float(values[at]), values[at] / middle

@@ -41,6 +41,7 @@ class LearningRateTooHigh(Check):
         yield self.suspect(
             "learning-rate-too-high", subject=next(iter(evidence.by_subject("learning_rate", run))), step=bad or 0,
             location=next((f["place"] for f in facts if f.get("place")), None),
-            measured=f"learning rate {max(rates):g}; loss {series.first.value:.4g} to {series.last.value:.4g}; weights change by {middle:.1e} of their size a step",
+            measured=f"learning rate {max(rates):g}; loss {series.first.value:.4g} to {series.last.value:.4g}; "
+                     f"weights change by {middle:.1e} of their size a step",
             expected="a loss that falls; around 1e-3 of their size a step (a guide)",
             message=f"At a learning rate of {max(rates):g} the steps overshoot: the loss does not settle.")

@@ -9,17 +9,19 @@ from whyloss.check import Check, Need
 class WeightDecayTooStrong(Check):
     """The decay term pulls the weights to zero faster than the gradient can build them.
 
-    Sees      weight_decay of every optimizer group, how the weight norms changed over the run, and the symptom.
-    Expects   1e-5 to 1e-2 (coupled), up to 0.1 (decoupled, AdamW).
+    Sees      weight_decay of every optimizer group, terms of the loss that are made of weights alone, how the weight norms changed over
+              the run, and the symptom.
+    Expects   1e-5 to 1e-2 (coupled), up to 0.1 (decoupled, AdamW); a penalty far below the rest of the loss.
     Means     a suspicion; confirmed only if the same training without weight decay ends clearly lower.
     Not for   a training that learns; strong decay on purpose in small-data regimes.
     Source    Krogh and Hertz 1991; Loshchilov and Hutter 2019.
     """
 
     strong: float = 0.03
+    heavy: float = 0.1    # of the rest of the loss: the share of a penalty, where it begins
 
     stage = "learning-rate"
-    needs = (Need("symptoms"), Need("optimizer"))
+    needs = (Need("symptoms"),)
     isolates = "weight decay is not what holds the training back"
     causes = ("weight-decay-too-strong",)
 
@@ -29,10 +31,36 @@ class WeightDecayTooStrong(Check):
             decays = [group.get("weight_decay") or 0 for group in fact["groups"]]
             if max(decays, default=0) < self.strong:
                 continue
-            norms = {s: (c.values[0], c.values[-1]) for s, c in evidence.by_subject("weight_norm", run).items() if len(c) > 1}
-            shrunk = sum(last < 0.5 * first for first, last in norms.values())
+            shrunk, tensors = self._shrunk(evidence, run)
             yield self.suspect("weight-decay-too-strong", subject=f"{name}.group{decays.index(max(decays))}", step=0, location=fact["place"],
-                               measured=f"weight_decay {max(decays):g}; {shrunk} of {len(norms)} tensors lost half their norm", expected="1e-5 to 1e-2",
+                               measured=f"weight_decay {max(decays):g}; {shrunk} of {tensors} tensors lost half their norm",
+                               expected="1e-5 to 1e-2",
                                message=f"Weight decay of {max(decays):g} pulls the weights towards zero faster than the gradient builds them.",
                                remedies=("set weight_decay to 1e-4 or 0",), explains=tuple(evidence.fact("symptoms", run=run)))
             return
+        yield from self._penalty(evidence, run)
+
+    def _penalty(self, evidence, run):
+        columns = evidence.by_subject("loss_term", run)
+        penalties = {s: c for s, c in columns.items() if all(row.get("penalty") for row in c.values)}
+        if not penalties or len(penalties) == len(columns):
+            return
+        start = {s: abs(c.values[0]["value"] * c.values[0].get("factor", 1.0)) for s, c in columns.items()}
+        weight, rest = sum(start[s] for s in penalties), sum(start[s] for s in columns if s not in penalties)
+        if not weight > self.heavy * rest:
+            return
+        shrunk, tensors = self._shrunk(evidence, run)
+        places = sorted({c.values[0]["place"] for c in penalties.values() if c.values[0]["place"]})
+        yield self.suspect("weight-decay-too-strong", subject=penalties[max(penalties, key=start.get)].values[0]["operation"] or "penalty", step=0,
+                           location=places[0] if places else None,
+                           measured=f"the penalty on the weights begins at {weight:.4g} beside {rest:.4g} of the rest of the loss; "
+                                    f"{shrunk} of {tensors} tensors lost half their norm",
+                           expected=f"below {self.heavy:g} of the rest of the loss",
+                           message="The loss's own penalty on the weights pulls them towards zero faster than the rest of the loss builds them.",
+                           remedies=("divide the factor of the penalty by 100 to 10000",), explains=tuple(evidence.fact("symptoms", run=run)),
+                           asks={"penalties": places})
+
+    def _shrunk(self, evidence, run):
+        """(tensors that lost half their norm, tensors)."""
+        norms = [(c.values[0], c.values[-1]) for c in evidence.by_subject("weight_norm", run).values() if len(c) > 1]
+        return sum(last < 0.5 * first for first, last in norms), len(norms)

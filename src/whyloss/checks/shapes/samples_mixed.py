@@ -84,5 +84,6 @@ class SamplesMixed(Check):
         if len(axes) == 3 and axes[0] in samples and axes[1] not in samples and axes[1] > 1:
             yield self.suspect("samples-mixed", subject=name, step=0, asks={"module": name}, explains=("flat-at-baseline", "plateau-high"),
                                measured=f"input {tuple(axes)}, {axes[0]} samples, batch_first=False", expected="(length, samples, features)",
-                               message=f"{name} takes axis 0 of its input, the {axes[0]} samples, for the sequence: each sample attends to the others.",
+                               message=f"{name} takes axis 0 of its input, the {axes[0]} samples, for the sequence: "
+                                       "each sample attends to the others.",
                                remedies=("set batch_first=True",))

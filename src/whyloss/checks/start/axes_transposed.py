@@ -23,8 +23,8 @@ class AxesTransposed(Check):
     Expects   a reshape that keeps each axis it names; a layer that gets (batch, channels, length), or (batch, length, features).
     Means     each new row holds pieces of several old ones; or the layer looks for structure along the wrong axis (a suspicion: with the two
               axes exchanged in front of it, a copy must reach less than half the loss).
-    Not for   reshapes that are undone later (groups), equal sizes, a reshape that splits or joins neighbouring axes; trainings that learn well; a layer that
-              reads at least as many places as features.
+    Not for   reshapes that are undone later (groups), equal sizes, a reshape that splits or joins neighbouring axes; trainings that learn well;
+              a layer that reads at least as many places as features.
     Source    torch.reshape keeps the order of entries; PyTorch documentation of each layer, the shape section.
     """
 

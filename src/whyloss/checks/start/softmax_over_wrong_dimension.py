@@ -29,7 +29,9 @@ class SoftmaxOverWrongDimension(Check):
         for place, call, calls in losses(evidence, run):
             axis = normalised_axis(call)
             shape = call["shape"]
-            if call["function"] not in CLASSES or call["producer"] not in ("softmax", "log_softmax") or axis is None or len(shape) < 2 or call.get("diagonal"):
+            if call["function"] not in CLASSES or call["producer"] not in ("softmax", "log_softmax"):
+                continue
+            if axis is None or len(shape) < 2 or call.get("diagonal"):
                 continue
             if call.get("written") and len(shape) != 2:
                 continue  # written by hand, the classes of a sequence stand in whatever axis the picking names

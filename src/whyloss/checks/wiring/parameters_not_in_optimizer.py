@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from whyloss.check import Check, Need
-from whyloss.checks.wiring import learned, listed, module_of, moved, parameters, stepping
+from whyloss.checks.wiring import learned, listed, module_of, moved, parameters, stepping, total
 
 
 @dataclass(frozen=True)
@@ -12,7 +12,8 @@ class ParametersNotInOptimizer(Check):
 
     Sees      identity of the optimizers' tensors, the tensors that backward reaches, and whether values changed.
     Expects   every trainable tensor in some optimizer.
-    Means     a head or second module was not passed on; proven where nothing that is held can be trained.
+    Means     a head or second module was not passed on; proven where nothing that is held can be trained, or where a whole term of
+              the loss reaches only tensors that no optimizer holds: a fixed network on purpose still passes a gradient on.
     Not for   frozen parameters, updates by hand, an optimizer that comes later (GAN), inputs being optimised.
     Source    Optimizer.add_param_group; parameters compared by identity at the end of the run.
     """
@@ -32,14 +33,26 @@ class ParametersNotInOptimizer(Check):
         if not left_out or not active or any(facts["foreign"] for facts in active.values()):
             return
         usable = [name for name, row in rows if row["held"] and row["reached"] and row["requires_grad"]]
-        say = self.prove if not usable else self.note if learned(evidence, run, self.satisfied) else self.suspect
+        idle = self._idle_term(evidence, run, set(left_out))
+        say = self.prove if not usable or idle else self.note if learned(evidence, run, self.satisfied) else self.suspect
+        if idle:
+            where, left_out = idle
         place = next(iter(active.values()))["place"]
         yield say(
             "parameters-not-in-optimizer", subject=module_of(left_out[0]), step=0, location=place,
             measured=f"{len(left_out)} trainable tensors get gradients and are in no optimizer ({listed(left_out)}); "
                      f"{len(usable)} are", expected="0 trainable tensors outside",
-            message=f"{listed(left_out, 2)} get gradients, but no optimizer holds them: they keep their initial "
-                    "values.",
+            message=f"{listed(left_out, 2)} get gradients, but no optimizer holds them: they keep their initial values."
+                    + (f" The loss's term at {where} can train nothing else." if idle else ""),
             remedies=(f"pass these parameters to the optimizer ({place})",
                       "or set requires_grad=False on them if they should stay fixed"),
             explains=("flat-from-start", "plateau-high", "parameters-unchanged"))
+
+    def _idle_term(self, evidence, run, left_out):
+        """(place, tensors) of a term that, at every step that saw it, could train only what was left out."""
+        backwards = total(evidence, "backward", run)
+        for where, column in evidence.by_subject("term_outside_optimizers", run).items():
+            names = sorted({name for row in column.values for name in row["names"]})
+            if names and left_out.issuperset(names) and (len(column) > 1 or backwards <= 2):
+                return where, names
+        return None

@@ -49,9 +49,9 @@ class RangeTestNotUndone(Check):
             rates = dict(zip(column.steps, column.values))
             yield self.prove("learning-rate-too-high", subject=subject, step=top, location=losses.get(top, (None, None))[1],
                              explains=("plateau-high", "diverged", "flat-at-baseline", "oscillating"), asks={"always": True},
-                             measured=f"the rate rises from {rates[first]:.2g} to {rates[top]:.2g} in steps {first} to {top}; the loss is {before:.4g} "
-                                      f"before and {start:.4g} after, when training goes on at {rates[after]:.2g}; norms of the weights changed by "
-                                      f"{change:.0%}",
+                             measured=f"the rate rises from {rates[first]:.2g} to {rates[top]:.2g} in steps {first} to {top}; the loss is "
+                                      f"{before:.4g} before and {start:.4g} after, when training goes on at {rates[after]:.2g}; norms of the "
+                                      f"weights changed by {change:.0%}",
                              expected="the weights and the optimizer state of before the sweep",
                              message="The training goes on from the weights that the range test's largest rates left; it does not begin where the "
                                      "test began.",
@@ -75,7 +75,7 @@ class RangeTestNotUndone(Check):
     def _change(evidence, run, first: int, after: int) -> float | None:
         """Median relative change of the weights' norms from the first step of the sweep to the first traced one after it."""
         changes = []
-        for name, column in evidence.by_subject("weight_norm", run).items():
+        for column in evidence.by_subject("weight_norm", run).values():
             old = next((v for s, v in zip(column.steps, column.values) if s >= first), None)
             new = next((v for s, v in zip(column.steps, column.values) if s >= after), None)
             if old and new is not None and np.isfinite(new):

@@ -14,7 +14,8 @@ WORDS = {
                          "call `module.requires_grad_(False)`, `module.train()` or `module.eval()`"),
     "parameter-attribute": ("{subject} = {given} is a new attribute of the tensor", "Nothing reads that attribute: the name is `requires_grad`.",
                             "set `parameter.requires_grad = False`"),
-    "old-optimizer": ("the rate of {subject} was changed {changes} times, to {given:g}, while another optimizer steps the same parameters at {used:g}",
+    "old-optimizer": ("the rate of {subject} was changed {changes} times, to {given:g}, while another optimizer steps the same parameters "
+                      "at {used:g}",
                       "The changes go to an optimizer that does not step any more.",
                       "create the scheduler again from the new optimizer, or change the groups of the one that steps"),
     "unread": ("{subject} = {given:g} is given and never read; the optimizer runs at {used:g}", "The value reaches no optimizer.",
@@ -56,4 +57,5 @@ class SettingNotApplied(Check):
                 "setting-not-applied", subject=row["subject"].split("[")[0], step=0, location=where,
                 measured=measured.format(**row), expected="the value that was given, where the step reads it",
                 message=means, remedies=(remedy.format(**row),),
-                asks={"rate": row["rate"]} if row.get("rate") and not isinstance(row["rate"], (list, tuple)) else {}, explains=("flat-from-start", "plateau-high", "diverged"))
+                asks={"rate": row["rate"]} if row.get("rate") and not isinstance(row["rate"], (list, tuple)) else {},
+                explains=("flat-from-start", "plateau-high", "diverged"))

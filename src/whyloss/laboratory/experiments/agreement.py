@@ -61,7 +61,9 @@ def label_agreement(lab, asks):
     for name, value in (("shown", shown), ("gap", gap), ("z", z), ("neighbour_gap", nearby), ("wrong", len(bad)), ("rows", len(seen))):
         lab.evidence.add(name, value, run="label-agreement")
     listed = ", ".join(f"step {step} row {row}" for step, row in rows)
-    return {"experiment": "label-agreement", "before": float(seen.float().mean()), "after": float(new.float().mean()), "steps": len(seen), "shown": shown,
+    return {"experiment": "label-agreement", "before": float(seen.float().mean()), "after": float(new.float().mean()), "steps": len(seen),
+            "shown": shown,
             "change": f"share right with the trained weights in eval mode: {len(seen)} training rows, then {len(new)} evaluation rows (z = {z:.1f}; "
-                      f"by neighbours {float(own.float().mean()):.2f} and {float(other.float().mean()):.2f}); {len(bad)} training rows contradict both"
+                      f"by neighbours {float(own.float().mean()):.2f} and {float(other.float().mean()):.2f}); "
+                      f"{len(bad)} training rows contradict both"
                       + (f": {listed}" if rows else ""), "bad_rows": rows}

@@ -88,7 +88,8 @@ def batch_dependence(lab, asks):
     for name, value in (("shown", bool(rows)), ("rows_changed", len(rows)), ("first_module", first)):
         lab.evidence.add(name, value, run="batch-dependence")
     return {"experiment": "batch-dependence", "change": f"sample {row} changed: {len(rows)} of {size - 1} other outputs change"
-            + (f", first in {first}" if rows and first else ""), "before": 0.0, "after": float(len(rows)), "steps": 1, "shown": bool(rows), "first_module": first}
+            + (f", first in {first}" if rows and first else ""),
+            "before": 0.0, "after": float(len(rows)), "steps": 1, "shown": bool(rows), "first_module": first}
 
 
 def _mixes(before, after, axes, size: int, row: int) -> bool:

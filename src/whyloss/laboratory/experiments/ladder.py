@@ -100,7 +100,8 @@ def wider_model(lab, asks):
     control = lab.control()
     widened = _widened(lab)
     if widened is not None:
-        return lab.paired("wider-model", "hidden layers four times as wide", control, lab.train("wider-model", Plan(loop="canonical", make_optimizer=_fresh), arm=widened))
+        changed = lab.train("wider-model", Plan(loop="canonical", make_optimizer=_fresh), arm=widened)
+        return lab.paired("wider-model", "hidden layers four times as wide", control, changed)
     changed = Stand(lab, _wide).train()
     return lab.paired("wider-model", "a network of two layers of 256 units on the same inputs", control, changed)
 

@@ -52,7 +52,8 @@ def _safe(name: str, func, args, kwargs):
         return func(tensor.clamp(-1 + EPS, 1 - EPS))
     if name in ("pow", "__pow__", "float_power"):
         power = args[1]
-        return func(tensor.clamp_min(EPS), power) if isinstance(power, float) and power != int(power) or isinstance(power, (int, float)) and power < 0 else func(*args, **kwargs)
+        fails_below = isinstance(power, float) and power != int(power) or isinstance(power, (int, float)) and power < 0
+        return func(tensor.clamp_min(EPS), power) if fails_below else func(*args, **kwargs)
     if name in ("div", "__truediv__", "true_divide", "divide", "reciprocal", "__rtruediv__"):
         return _safe_division(name, func, args, kwargs)
     return func(*args, **kwargs)

@@ -94,5 +94,6 @@ def align_preparation(lab, asks):
         lab.evidence.add(quantity, value, run="align-preparation")
     what = "share right" if right_before is not None else "loss"
     return {"experiment": "align-preparation", "before": share_before, "after": share_after, "steps": len(second), "shown": shown,
-            "said": f"with the evaluation inputs changed ({name}) the {what} of {len(second)} evaluation rows goes from {share_before:.3g} to {share_after:.3g}",
+            "said": f"with the evaluation inputs changed ({name}) the {what} of {len(second)} evaluation rows goes from {share_before:.3g} "
+                    f"to {share_after:.3g}",
             "change": f"{what} on evaluation rows, trained weights, inputs changed: {name}"}

@@ -92,23 +92,29 @@ def _norms(lab, tape, terms) -> dict[int, float]:
 def _train(lab, order: list[int], factor: float) -> tuple[list[float], bool]:
     """(values of the first term while it counts `factor` times, whether it does not care which sample an output belongs to)."""
     _, first = first_tape(lab)
+    arm, flat = train_terms(lab, {order[0]: factor}, shown=lambda n: n == order[0])
+    return flat, _deaf(arm, first, list(split(first))[order[0]])
+
+
+def train_terms(lab, factors: dict[int, float], shown) -> tuple:
+    """(arm, values of the terms that are `shown`, summed) while term n of the sum counts factors[n] times its own weight."""
+    _, first = first_tape(lab)
     arm = lab.program.fresh()
     optimizer = same_kind(arm, trainable(arm, lab.program.tapes))
     tapes = [t for t in lab.program.whole_tapes().values() if len(t.nodes) == len(first.nodes)]
-    flat, deadline = [], lab.deadline()
+    values, deadline = [], lab.deadline()
     torch.manual_seed(0)
     for at in range(STEPS):
         tape = tapes[at % len(tapes)]
         terms, made = split(tape), tape.run(arm.bindings)
-        slots = list(terms)
-        loss = sum((factor if n == order[0] else 1.0) * weight * made[slot].sum() for n, (slot, weight) in enumerate(terms.items()))
+        parts = {n: weight * made[slot].sum() for n, (slot, weight) in enumerate(terms.items())}
         optimizer.zero_grad()
-        loss.backward()
+        sum(factors.get(n, 1.0) * part for n, part in parts.items()).backward()
         optimizer.step()
-        flat.append(float(made[slots[order[0]]].detach().sum()))
+        values.append(sum(float(part.detach()) for n, part in parts.items() if shown(n)))
         if clock.now() > deadline:
             break
-    return flat, _deaf(arm, first, list(split(first))[order[0]])
+    return arm, values
 
 
 def _deaf(arm, tape, slot: int) -> bool:
