@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 SRC = Path(__file__).resolve().parent.parent / "src" / "whyloss"
-ROOMS = {"causes", "checks", "diagnosis", "sources", "laboratory", "render", "cli", "bootstrap", "integrations"}
+ROOMS = {"causes", "checks", "diagnosis", "sources", "laboratory", "render", "live", "cli", "bootstrap", "integrations"}
 MAY_IMPORT = {
     "nouns": {"nouns"},
     "causes": {"nouns", "causes"},
@@ -15,7 +15,8 @@ MAY_IMPORT = {
     "sources": {"nouns", "sources"},
     "laboratory": {"nouns", "sources", "laboratory"},
     "render": {"nouns", "causes", "checks", "diagnosis", "render"},  # pages are generated from the catalogue, checks and order
-    "cli": {"nouns", "causes", "checks", "diagnosis", "sources", "laboratory", "render", "cli"},
+    "live": {"nouns", "sources", "render", "live"},
+    "cli": {"nouns", "causes", "checks", "diagnosis", "sources", "laboratory", "render", "live", "cli"},
     "bootstrap": {"nouns", "sources", "bootstrap"},
     "integrations": {"nouns", "sources", "integrations"},
 }

@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 
 from whyloss.render import svg, words
-from whyloss.render.chart import finite
 from whyloss.render.figures import Figure, figures
 from whyloss.render.remedy import diff
 from whyloss.render.source import excerpt
@@ -18,7 +17,8 @@ from whyloss.report import Report
 _FOLDER = Path(__file__).parent
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Of a style or script, as a Content-Security-Policy names it."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -35,13 +35,13 @@ def environment():
     made = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters["plain"] = words.plain
     made.filters["number"] = words.number
-    return made, style, _digest(style)
+    return made, style, digest(style)
 
 
 @cache
-def script() -> str:
-    """The chart library and what draws the figures with it, as one script."""
-    return "".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("uplot/uPlot.iife.min.js", "page.js"))
+def script(page: str = "page.js") -> str:
+    """The chart library, what draws figures with it, and a page's own part, as one script."""
+    return "".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("uplot/uPlot.iife.min.js", "charts.js", page))
 
 
 def _still(figure: Figure) -> svg.Chart | None:
@@ -65,11 +65,11 @@ def _value(value, *, log: bool = False, missing=None):
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
-def _drawn(figure: Figure) -> dict:
+def data_of(figure: Figure) -> dict:
     """What the script needs of one figure."""
     curves = []
     for label, (xs, ys) in (figure.curves or {}).items():
-        points = [(x, _value(y, log=figure.log_y)) for x, y in zip(xs, ys) if finite([x])]
+        points = [(x, _value(y, log=figure.log_y)) for x, y in zip(xs, ys) if isinstance(x, (int, float)) and math.isfinite(x)]
         curves.append({"label": words.plain(label), "x": [x for x, _ in points], "y": [y for _, y in points]})
     made = {"name": figure.name, "x_name": figure.x_name, "curves": curves, "log_x": figure.log_x, "log_y": figure.log_y, "ordered": figure.ordered,
             "share": figure.unit.startswith("share"), "ticks": list(map(words.plain, figure.ticks)), "guides": figure.guides,
@@ -92,13 +92,13 @@ def render(report: Report) -> str:
     """The whole page; the policy forbids network, foreign styles, and every script but this one."""
     from markupsafe import Markup
 
-    made, style, digest = environment()
+    made, style, style_digest = environment()
     columns = [(key, name) for key, name in COLUMNS if any(x.values.get(key) is not None for x in report.layers)]
     principal = report.findings[0] if report.findings and report.findings[0].status != "note" else None
     drawn = figures(report)
     page = made.get_template("page.html.j2")
-    return page.render(report=report, words=words, style=style, digest=digest, principal=principal,
+    return page.render(report=report, words=words, style=style, digest=style_digest, principal=principal,
                        others=[f for f in report.findings if f is not principal], columns=columns,
                        excerpt=excerpt, first_last=first_last, curve_chart=_curve_chart, diff=diff, figures=drawn, still=_still, cells=_cells,
-                       data=Markup(embedded([_drawn(figure) for figure in drawn.values()])), script=script(), script_digest=_digest(script()),
+                       data=Markup(embedded([data_of(figure) for figure in drawn.values()])), script=script(), script_digest=digest(script()),
                        symbol={"fault": "✗", "healthy": "✓"}.get(report.verdict, "?")) + "\n"

@@ -5,6 +5,7 @@ from whyloss.render import words as plain_words
 from whyloss.render.html import environment
 from whyloss.render.reading import words as said
 
+
 def _charts(reading) -> list[tuple[svg.Chart, str]]:
     """(drawing, caption) of every picture that has a point."""
     found = []

@@ -101,7 +101,10 @@ def _reach(curves) -> tuple[float, float]:
 
 
 def segments_ruler(reading, low: float, high: float, width: int, unicode: bool) -> str:
-    """A line as wide as the picture: each segment from its first to its last step, its name inside where it fits. "" where there is nothing to cut."""
+    """A line as wide as the picture: each segment from its first to its last step, its name inside where it fits.
+
+    "" where there is nothing to cut.
+    """
     bands = said.bands(reading)
     if not bands or not high > low:
         return ""
