@@ -4,8 +4,9 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "diagnose": "whyloss.cli.api", "can_overfit": "whyloss.cli.api", "check_start": "whyloss.cli.api",
-    "lr_sweep": "whyloss.cli.api", "health": "whyloss.cli.api", "read": "whyloss.cli.reading", "Monitor": "whyloss.sources.monitor", "StopTraining": "whyloss.alerts", "load_ipython_extension": "whyloss.cli.notebook",
-    "unload_ipython_extension": "whyloss.cli.notebook",
+    "lr_sweep": "whyloss.cli.api", "health": "whyloss.cli.api", "read": "whyloss.cli.reading",
+    "Monitor": "whyloss.sources.monitor", "StopTraining": "whyloss.alerts",
+    "load_ipython_extension": "whyloss.cli.notebook", "unload_ipython_extension": "whyloss.cli.notebook",
 }
 
 __all__ = ["__version__", *_LAZY]

@@ -6,7 +6,7 @@ has shown, for several samples in a row, and each alert is raised once for each 
 
 import math
 from collections import deque
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -38,9 +38,13 @@ class Alert:
     def as_dict(self) -> dict:
         return asdict(self)
 
+    def saying(self, more: str) -> "Alert":
+        """The same alert; its message goes on."""
+        return replace(self, message=f"{self.message}; {more}") if more else self
+
 
 class StopTraining(Exception):
-    """Raised at the first non-finite loss, only where that was asked for. The weights are those before it. alert: what was seen."""
+    """Raised at the first non-finite loss or gradient, only where that was asked for. The weights are those before it. alert: what was seen."""
 
     def __init__(self, alert: Alert):
         super().__init__(alert.message)
@@ -61,6 +65,12 @@ class Alarms:
         """A loss before its step. value: NaN and Inf allowed"""
         held = self.losses.setdefault(subject, _Losses(subject))
         return self._new(held.see(step, value, alone=len(self.losses) == 1))
+
+    def gradient(self, step: int, names: list[str]) -> list[Alert]:
+        """Parameters whose gradient is not finite, before the step that would use it."""
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return self._new([Alert("gradient-not-finite", step, "run", math.nan, "a finite number",
+                                f"the gradient of {names[0]}{more} is not finite at step {step}, before the step is made")])
 
     def frame(self, step: int, columns: list[tuple[str, str]], values: np.ndarray, there: np.ndarray) -> list[Alert]:
         """One sample. columns: (quantity, subject), only ever longer; values: (columns,); there: which were measured, bool"""

@@ -1,5 +1,6 @@
 """`whyloss run --watch`: a Monitor in a script that knows nothing of it."""
 
+import json
 import subprocess
 import sys
 
@@ -51,3 +52,44 @@ def test_an_option_that_would_do_nothing_is_refused(tmp_path):
     done = run(tmp_path / "train.py", "-m", "whyloss", "run", "--watch", str(tmp_path / "ledger"), "--steps", "5")
 
     assert done.returncode == 2 and "--steps" in done.stderr
+
+
+DIVERGING = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+x = torch.randn(512, 8)
+y = x[:, :1] * 2 + x[:, 1:2]
+for step in range(240):
+    if step == 110:
+        optimizer.param_groups[0]["lr"] = 0.7
+    at = torch.randint(0, 512, (32,))
+    loss = ((model(x[at]) - y[at]) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+"""
+
+
+def test_with_freeze_a_diverging_training_leaves_a_step_that_tells_why(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(DIVERGING)
+    bare = run(script)
+    watched = run(script, "-m", "whyloss", "run", "--watch", str(tmp_path / "ledger"), "--freeze")
+    (file,) = (tmp_path / "ledger").glob("loss-diverging-*.whyloss")
+    done = subprocess.run([sys.executable, "-m", "whyloss", "diagnose", "--trust", "--json", str(file)], capture_output=True, text=True, timeout=240,
+                          stdin=subprocess.DEVNULL)
+
+    assert watched.stdout == bare.stdout and f"whyloss diagnose {file}" in watched.stderr
+    report = json.loads(done.stdout)
+    assert (report["findings"][0]["cause"], report["findings"][0]["status"]) == ("learning-rate-too-high", "confirmed")
+
+
+def test_freeze_without_watch_is_refused(tmp_path):
+    (tmp_path / "train.py").write_text("")
+    done = run(tmp_path / "train.py", "-m", "whyloss", "run", "--freeze")
+
+    assert done.returncode == 2 and "--watch" in done.stderr

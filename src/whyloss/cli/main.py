@@ -6,7 +6,8 @@ import click
 
 from whyloss.errors import WhylossError
 
-COMMANDS = {"run": "run", "read": "read", "health": "health", "try": "attempt", "order": "order", "causes": "causes", "explain": "explain"}
+COMMANDS = {"run": "run", "read": "read", "health": "health", "diagnose": "diagnose", "serve": "serve",
+            "try": "attempt", "order": "order", "causes": "causes", "explain": "explain"}
 
 
 class Commands(click.Group):
@@ -41,4 +42,6 @@ def main() -> None:
     whyloss run torchrun train.py          or a command that ends in Python
     whyloss read runs/                     read the logs of finished runs
     whyloss health run/                    the layers of a watched run, live or finished
+    whyloss diagnose step.whyloss          a frozen training step, with experiments
+    whyloss serve runs/                    watched runs in the browser, as they go on
     """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from whyloss.cli.ranks import Meeting
+from whyloss.cli.ranks import Meeting, my_rank
 from whyloss.cli.settings import Configured, option
 from whyloss.cli.watching import PASSTHROUGH, check_command, check_reports, end, launch, message_of, say_why, tell
 from whyloss.errors import BadInput
@@ -26,11 +26,14 @@ from whyloss.errors import BadInput
 @option("--only", multiple=True, metavar="CAUSE", help="Look for this cause only. Repeatable.")
 @option("--ignore", multiple=True, metavar="CAUSE", help="Never name this cause. Repeatable.")
 @option("--layers", is_flag=True, help="Show the table of layers.")
-@option("--watch", metavar="FOLDER", type=click.Path(), help="Only watch, for about 1 % of the time; the ledger goes to FOLDER (whyloss health FOLDER).")
+@option("--watch", metavar="FOLDER", type=click.Path(),
+        help="Only watch, for about 1 % of the time; the ledger goes to FOLDER (whyloss health FOLDER).")
+@option("--freeze", is_flag=True,
+        help="With --watch: save the training step to FOLDER when something goes badly wrong (whyloss diagnose FILE).")
 @option("--quiet", is_flag=True, help="Show nothing; write the report files only.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="SCRIPT [ARGS]...")
 @click.pass_context
-def command(ctx, report, strict, steps, budget, no_experiments, only, ignore, layers, watch, quiet, command) -> None:
+def command(ctx, report, strict, steps, budget, no_experiments, only, ignore, layers, watch, freeze, quiet, command) -> None:
     """Watch a training script, unchanged, and say why it does not learn.
 
     What follows is a script with its arguments, `-m package.module`, or a command that ends in Python (torchrun,
@@ -42,7 +45,9 @@ def command(ctx, report, strict, steps, budget, no_experiments, only, ignore, la
     if watch:
         unused = {"--report": report, "--strict": strict, "--steps": steps, "--no-experiments": no_experiments, "--only": only, "--ignore": ignore,
                   "--layers": layers}
-        sys.exit(only_watch(command, watch, [name for name, given in unused.items() if given], quiet))
+        sys.exit(only_watch(command, watch, [name for name, given in unused.items() if given], quiet, freeze))
+    if freeze:
+        raise BadInput("--freeze saves steps of a training that is only watched: give --watch FOLDER too")
     settings = {"steps": steps, "budget": budget, "experiments": not no_experiments, "only": list(only),
                 "ignore": list(ignore), "layers": layers}
     with tempfile.TemporaryDirectory(prefix="whyloss-", ignore_cleanup_errors=True) as folder, Meeting() as meeting:
@@ -58,17 +63,18 @@ def command(ctx, report, strict, steps, budget, no_experiments, only, ignore, la
     end(1 if strict and result.verdict == "fault" else status)
 
 
-def only_watch(command, folder: str, unused: list[str], quiet: bool) -> int:
+def only_watch(command, folder: str, unused: list[str], quiet: bool, freeze: bool = False) -> int:
     """Run the command under a Monitor: a ledger and alerts, no diagnosis. -> the command's own status."""
     if unused:
-        raise BadInput(f"--watch makes a ledger and no diagnosis: {', '.join(unused)} would do nothing; leave --watch out, or look with `whyloss health`")
+        raise BadInput(f"--watch makes a ledger and no diagnosis: {', '.join(unused)} would do nothing; "
+                       "leave --watch out, or look with `whyloss health`")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot write the ledger to {folder!r}: {error}") from error
     with tempfile.TemporaryDirectory(prefix="whyloss-", ignore_cleanup_errors=True) as session:
-        status = launch(command, {"watch": str(Path(folder).absolute())}, Path(session))
-        if not quiet:
+        status = launch(command, {"watch": str(Path(folder).absolute()), "freeze": freeze}, Path(session))
+        if not quiet and not my_rank():
             tell(message_of(Path(session)))
     if status < 0:
         end(status)

@@ -1,5 +1,6 @@
 """The user's lines around a place, as far as the file can be read."""
 
+import linecache
 from pathlib import Path
 
 from whyloss.finding import Location
@@ -22,7 +23,10 @@ def excerpt(location: Location, *, around: int = 2) -> list[tuple[int, str, bool
 
 
 def text_of(file: str) -> list[str]:
-    """The lines of a source file; [] if it cannot be read or is no source."""
+    """The lines of a source file; [] if it cannot be read or is no source. Of a notebook's cell, or a frozen step: as they were."""
+    kept = linecache.cache.get(file)
+    if kept is not None and len(kept) == 4 and kept[1] is None:  # put there by hand: no file's date belongs to it
+        return [line.rstrip("\n") for line in kept[2]]
     path = Path(file)
     try:
         if not path.is_file() or path.stat().st_size > 10_000_000:

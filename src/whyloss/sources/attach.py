@@ -33,16 +33,22 @@ def _torch_is_here(torch) -> None:
 
 def _monitor() -> None:
     """Only watch, at next to no cost: no report, a ledger in the user's folder."""
+    from multiprocessing.util import Finalize
+
     from whyloss.sources.unasked import Watching, summary
 
-    watching = _state["watch"] = Watching(Path(_state["settings"]["watch"]))
+    watching = _state["watch"] = Watching(Path(_state["settings"]["watch"]), freeze=bool(_state["settings"].get("freeze")))
 
     def over() -> None:
-        if os.getpid() == _state["pid"]:
-            watching.close()
-            with contextlib.suppress(OSError):  # the session's folder is gone with a parent that was killed
-                (_state["session"] / "message.txt").write_text(summary(watching), encoding="utf-8")
+        if os.getpid() not in watching.processes:
+            return
+        watching.close()
+        file = _state["session"] / "message.txt"
+        with contextlib.suppress(OSError):  # the session's folder is gone with a parent that was killed
+            if watching.first_rank or not file.exists():  # of several processes the first rank speaks
+                file.write_text(summary(watching), encoding="utf-8")
 
+    watching.forked = lambda: Finalize(None, over, exitpriority=0)  # a forked child leaves without atexit
     atexit.register(over)
 
 

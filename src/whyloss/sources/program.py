@@ -60,6 +60,7 @@ class Program:
         self.problem: str | None = None
         self.failing: tuple | None = None  # the step that made the first non-finite value: (tape, modules, leaves)
         self.holdout: list = []            # pairs of the last evaluation, see holdout.py
+        self.first_step = 0                # of the training, when the copies were made
 
     # ------------------------------------------------------------------ capture
     def know_module(self, module: torch.nn.Module) -> None:
@@ -162,7 +163,7 @@ class Program:
     def check_faithful(self) -> str | None:
         """Replay the first whole step on a copy; None if it gives the loss that was seen, else what differed."""
         for tape in self.whole_tapes().values():
-            if tape.step != 0:
+            if tape.step != self.first_step:
                 return None  # weights at that step were not kept; the first steps carry the proof
             try:
                 arm = self.fresh()

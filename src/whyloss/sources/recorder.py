@@ -4,6 +4,7 @@ The mode lies at the bottom of torch's mode stack, so a user's own modes nest an
 taken off while a compiled model runs. It returns every result unchanged.
 """
 
+import functools
 
 import torch
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
@@ -34,6 +35,8 @@ EXITS = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__array
 
 class Recorder(TorchFunctionMode):
     """The mode. `window` is the step being recorded, `path` the module call stack inside the root module."""
+
+    worked = staticmethod(worked)   # the clock of our own work
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,7 +112,7 @@ class Recorder(TorchFunctionMode):
             return func(*args, **kwargs)
         if not outer and not window.traced:
             return func(*args, **kwargs)
-        began = worked()
+        began = self.worked()
         where = place.here(2)
         try:
             tape_args = self._refer(window, args, kwargs) if outer and window.taped else None
@@ -118,9 +121,9 @@ class Recorder(TorchFunctionMode):
         except Exception as error:  # our bookkeeping must never reach the user's loop
             window.drop(f"{type(error).__name__} while recording {name}: {error}")
             return func(*args, **kwargs)
-        self.spent += worked() - began
+        self.spent += self.worked() - began
         result = func(*args, **kwargs)
-        began = worked()
+        began = self.worked()
         if any(t.is_meta for t in tensors_in(result)):
             return result  # without numbers: a framework asks for shapes before it trains
         try:
@@ -130,7 +133,7 @@ class Recorder(TorchFunctionMode):
                 self._trace(window, name, where, inputs, before, args, kwargs, result)
         except Exception as error:
             window.drop(f"{type(error).__name__} while recording {name}: {error}")
-        self.spent += worked() - began
+        self.spent += self.worked() - began
         if outer and self.on_result is not None:
             self.on_result(name, args, kwargs, result)
         return result
@@ -293,10 +296,12 @@ def _set_item(target, index, value):
 
 def _switched(func):
     """requires_grad_ or an attribute's setter, as a function that returns the tensor."""
-    def switch(tensor, *args, **kwargs):
-        func(tensor, *args, **kwargs)
-        return tensor
-    return switch
+    return functools.partial(_switch, func)
+
+
+def _switch(func, tensor, *args, **kwargs):
+    func(tensor, *args, **kwargs)
+    return tensor
 
 
 def _total(tensors, gradients):

@@ -1,5 +1,6 @@
 """A Monitor in a script that knows nothing of it: put on the modules that an optimizer updates, at its first step."""
 
+import os
 import sys
 import weakref
 from pathlib import Path
@@ -10,13 +11,17 @@ from whyloss.sources import names
 
 
 class Watching:
-    """The monitors of a process. folder: where the ledger goes; the second model's goes to folder/2, and so on."""
+    """The monitors of a process. folder: where the ledger goes; the second model's goes to folder/2, and so on.
 
-    def __init__(self, folder: Path, *, budget: float = 0.01):
-        self.folder, self.budget = Path(folder), budget
+    freeze  training steps are saved there too, when something goes badly wrong
+    """
+
+    def __init__(self, folder: Path, *, budget: float = 0.01, freeze: bool = False):
+        self.folder, self.budget, self.freeze = Path(folder), budget, freeze
         self.monitors: list = []
         self.known: dict[int, weakref.ref] = {}
         self.problem: str | None = None
+        self.processes, self.forked = {os.getpid()}, None   # that train; forked: called once in each that was forked and steps
         self.undo = register_optimizer_step_pre_hook(self._first_step).remove
 
     def _first_step(self, optimizer, args, kwargs) -> None:
@@ -33,6 +38,10 @@ class Watching:
     def _watch(self, optimizer) -> None:
         from whyloss.sources.monitor import Monitor
 
+        if os.getpid() not in self.processes:  # a rank that was forked; its parent's monitors are not its own
+            self.processes, self.monitors = {os.getpid()}, []
+            if self.forked is not None:
+                self.forked()
         updated = {id(p) for group in optimizer.param_groups for p in group["params"]}
         watched = {id(p) for monitor in self.monitors for p in monitor.model.parameters()}
         for module in names.owners():
@@ -41,12 +50,17 @@ class Watching:
                 continue
             number = len(self.monitors) + 1
             folder = self.folder if number == 1 else self.folder / str(number)
-            self.monitors.append(Monitor(module, budget=self.budget, run=folder).attach())
+            self.monitors.append(Monitor(module, budget=self.budget, run=folder, freeze=folder if self.freeze else None).attach())
 
     def _fail(self, error: Exception) -> None:
         if self.problem is None:
             self.problem = f"{type(error).__name__}: {error}"
             print(f"whyloss: not watching: {self.problem}", file=sys.stderr)
+
+    @property
+    def first_rank(self) -> bool:
+        """Whether this process trained, as the only one or the first of several."""
+        return any(monitor._rank == 0 for monitor in self.monitors)
 
     def close(self) -> None:
         """The script is over: the ledgers are completed."""
@@ -63,5 +77,6 @@ def summary(watching: Watching) -> str:
     alerts = sum(len(m.alerts) for m in watching.monitors)
     share = max(m.cost.share for m in watching.monitors)
     sampled = max(m.cost.sampled for m in watching.monitors)
-    return f"watched {steps} steps ({sampled} measured, {share:.1%} of the time), {alerts} alerts; whyloss health {watching.folder}"
+    return f"watched {steps} steps ({sampled} measured, {share:.1%} of the time), {alerts} alerts; whyloss health {watching.folder}" + \
+        "".join(f"; whyloss diagnose {file}" for m in watching.monitors for file in m.frozen)
 

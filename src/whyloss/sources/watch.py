@@ -333,7 +333,7 @@ class Watch:
             if not self.stepped_since_backward:
                 self.clock += 1  # no optimizer steps between: backward passes are the iterations
             self.stepped_since_backward = False
-            if self.early:
+            if self.early and self.awake:  # not where the watch was stopped inside of this backward()
                 self.forward.open()
             if self.ledger is not None and self.ledger.due(self.window_count):
                 self._keep()

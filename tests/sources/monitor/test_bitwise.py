@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from whyloss.sources.frozen import file
 from whyloss.sources.monitor import Monitor
 
 X, Y = torch.randn(32, 12, generator=torch.Generator().manual_seed(1)), torch.randint(0, 4, (32,), generator=torch.Generator().manual_seed(2))
@@ -158,6 +159,31 @@ def same(a, b) -> bool:
 def test_a_watched_training_ends_bit_for_bit_as_an_unwatched_one(name, how):
     bare = ended(name, None)
     assert same(copy.deepcopy(bare), ended(name, how))
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_recording_every_step_to_explain_a_failure_changes_nothing(name, tmp_path):
+    bare = ended(name, None)
+    assert same(copy.deepcopy(bare), ended(name, {"every": 2, "stop_on_nonfinite": True, "freeze": tmp_path}))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_freezing_steps_changes_nothing(name, tmp_path):
+    bare = copy.deepcopy(ended(name, None))
+    make, optimizer_of, train = WORKLOADS[name]
+    torch.manual_seed(7)
+    model = make()
+    optimizer = optimizer_of(model.parameters())
+    monitor = Monitor(model, optimizer, every=1).attach()
+    monitor.freeze(tmp_path / "step.whyloss", steps=3)
+    train(model, optimizer)
+    monitor.close()
+
+    assert monitor.problem is None
+    assert same(bare, (model.state_dict(), optimizer.state_dict(), torch.get_rng_state()))
+    assert monitor.frozen == [tmp_path / "step.whyloss"]
+    assert file.read(tmp_path / "step.whyloss").about["problem"] is None
 
 
 def test_a_compiled_model_ends_the_same_and_is_compiled_once():

@@ -5,9 +5,22 @@ of the step.
 """
 
 from collections import deque
+from dataclasses import dataclass
 from statistics import median
 
 CAP = 3.0      # so many samples may be saved up, no more: a long pause is no reason for a burst
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What watching took. seconds: its own; share: of the training's time without it; sampled: of `steps` optimizer steps;
+    freezing: seconds that went into steps that were saved, apart from the others"""
+
+    seconds: float
+    share: float
+    steps: int
+    sampled: int
+    freezing: float = 0.0
 
 
 class Bucket:

@@ -4,15 +4,19 @@ Nothing here changes an argument, a result or the random state. Optimizers are h
 `torch.autograd.backward` is replaced, and a gradient scaler's `scale`, which knows the loss before scaling.
 """
 
+import contextlib
 import functools
 import weakref
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from whyloss.sources.collectives import EXCHANGES, tensors_of
+
 _listening: list = []
 _scaled: list = []     # (weak reference to the scaled loss, the loss)
 _undo: list = []
+OWN = 4                # of these, without the collectives of a training with several ranks
 _in_backward = torch._C._current_graph_task_id
 
 
@@ -24,15 +28,25 @@ def listen(monitor) -> None:
         _undo.append(_replaced(torch.autograd, "backward", _hearing_backward))
         _undo.append(_replaced(torch.amp.GradScaler, "scale", _hearing_scale))
     _listening.append(monitor)
+    if monitor.ranks is not None and len(_undo) == OWN:
+        _undo.extend(_replaced(torch.distributed, name, _hearing_exchange) for name in EXCHANGES if hasattr(torch.distributed, name))
 
 
 def unlisten(monitor) -> None:
     if monitor in _listening:
         _listening.remove(monitor)
+        if monitor.ranks is not None:
+            with contextlib.suppress(Exception):  # whatever a model's hooks are, the training goes on
+                monitor.ranks.close()
     if not _listening:
         while _undo:
             _undo.pop()()
         _scaled.clear()
+
+
+def listening() -> tuple:
+    """The monitors that hear."""
+    return tuple(_listening)
 
 
 def scaling() -> bool:
@@ -65,8 +79,27 @@ def _hearing_backward(original):
         if _listening and _in_backward() == -1 and not torch.compiler.is_compiling():
             for monitor in tuple(_listening):
                 monitor.hear_loss(tensors)
+            for monitor in _of_ranks():
+                monitor.ranks.before_backward(tensors)
+            result = original(tensors, *args, **kwargs)
+            for monitor in _of_ranks():
+                monitor.ranks.after_backward()
+            return result
         return original(tensors, *args, **kwargs)
     return backward
+
+
+def _of_ranks() -> list:
+    return [monitor for monitor in _listening if monitor.ranks is not None]
+
+
+def _hearing_exchange(original):
+    @functools.wraps(original)
+    def exchange(*args, **kwargs):
+        for monitor in _of_ranks():
+            monitor.ranks.exchanged(tensors_of((*args, *kwargs.values())))
+        return original(*args, **kwargs)
+    return exchange
 
 
 def _hearing_scale(original):
@@ -81,6 +114,10 @@ def _hearing_scale(original):
 
 def _before_step(optimizer, args, kwargs) -> None:
     for monitor in tuple(_listening):
+        if monitor.freezer is not None:
+            monitor.freezer.before_step(optimizer, args, kwargs)
+        if monitor.ranks is not None:
+            monitor.ranks.before_step(optimizer, args, kwargs)
         if monitor.wants_before:
             monitor.before_step(optimizer, args, kwargs)
 
@@ -88,3 +125,12 @@ def _before_step(optimizer, args, kwargs) -> None:
 def _after_step(optimizer, args, kwargs) -> None:
     for monitor in tuple(_listening):
         monitor.after_step(optimizer)
+        if monitor.freezer is not None:
+            monitor.freezer.after_step(optimizer, args, kwargs)
+
+
+def inner(optimizer):
+    """The optimizer inside a wrapper that is no torch optimizer to torch's hooks."""
+    while not hasattr(type(optimizer).step, "hooked") and hasattr(optimizer, "optimizer"):
+        optimizer = optimizer.optimizer
+    return optimizer

@@ -8,7 +8,6 @@ import math
 import sys
 import weakref
 from collections import deque
-from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
@@ -19,10 +18,12 @@ from whyloss.alerts import Alarms, Alert, StopTraining
 from whyloss.errors import BadInput
 from whyloss.evidence import Evidence
 from whyloss.sources.framefile import blank, is_absent
-from whyloss.sources.monitor import ears
-from whyloss.sources.monitor.bucket import Bucket
+from whyloss.sources.monitor import ears, replicas
+from whyloss.sources.monitor.bucket import Bucket, Cost
 from whyloss.sources.monitor.culprit import culprit, described
+from whyloss.sources.monitor.freezing import STEPS, Freezer, capturing
 from whyloss.sources.monitor.history import History
+from whyloss.sources.monitor.readings import single
 from whyloss.sources.monitor.sample import EVERYTHING, Known, Sampler
 from whyloss.sources.monitor.sharding import holders, rank_and_world
 
@@ -34,16 +35,6 @@ TOGETHER, FRAMES = 16, 4   # losses, samples that are judged together
 FOREIGN = 8            # steps of another optimizer inside a step that never ended
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What watching took. seconds: its own; share: of the training's time without it; sampled: of `steps` optimizer steps"""
-
-    seconds: float
-    share: float
-    steps: int
-    sampled: int
-
-
 class Monitor:
     """Watches a model while it trains: `with Monitor(model, optimizer): ...` around the loop is all.
 
@@ -52,7 +43,8 @@ class Monitor:
     every              sample every so many steps instead, whatever it costs
     run                folder for the ledger; None: none is written
     on_alert           called with each Alert
-    stop_on_nonfinite  raise StopTraining at the first loss that is not finite, before its backward
+    stop_on_nonfinite  raise StopTraining at the first loss or gradient that is not finite, while the weights are still good
+    freeze             folder for training steps that are saved when something goes badly wrong (whyloss diagnose FILE)
     writers            called with (step, {"grad_norm/layers.0.weight": value}) at each sample
     quantities         only these; None: all
     exact              read every entry of every tensor, not 4096 of the big ones; keeps one copy of the weights
@@ -61,7 +53,7 @@ class Monitor:
     """
 
     def __init__(self, model, optimizer=None, *, budget: float = 0.01, every: int | None = None, run=None, on_alert=None,
-                 stop_on_nonfinite: bool = False, writers=(), quantities=None, exact: bool = False, ledger=None):
+                 stop_on_nonfinite: bool = False, writers=(), quantities=None, exact: bool = False, ledger=None, freeze=None):
         if not isinstance(model, torch.nn.Module):
             raise BadInput(f"Monitor needs a torch.nn.Module, not {type(model).__name__}")
         if every is not None and every < 1 or not 0 < budget < 1:
@@ -70,17 +62,20 @@ class Monitor:
         if unknown:
             raise BadInput(f"no such quantities: {', '.join(sorted(unknown))}; there are {', '.join(EVERYTHING)}")
         self.model, self.every = model, every
-        self.given = None if optimizer is None else tuple(map(_inner, optimizer if isinstance(optimizer, (list, tuple)) else [optimizer]))
+        self.given = None if optimizer is None else tuple(map(ears.inner, optimizer if isinstance(optimizer, (list, tuple)) else [optimizer]))
         self.on_alert, self.stop_on_nonfinite, self.writers = on_alert, stop_on_nonfinite, tuple(writers)
         self.quantities = tuple(quantities) if quantities else EVERYTHING
         self.exact = exact
         self.run, self.ledger = run, ledger
+        # None unless it was asked for: then not even an unsampled step pays for it
+        self.freezer = Freezer(self, freeze) if stop_on_nonfinite or freeze is not None else None
         self.alerts: list[Alert] = []
         self.problem: str | None = None
         self.attached = False
         self.bucket = Bucket(budget)
         self.steps = self.sampled = 0
         self.sampler: Sampler | None = None
+        self.ranks: replicas.Replicas | None = None
         self._first = 0
         self._alarms = Alarms()
         self._own = self._bare = 0.0       # seconds until the last step ended
@@ -116,20 +111,26 @@ class Monitor:
             if self.run is not None and self.ledger is None:
                 from whyloss.sources.frames import FrameLedger, ledger_file
                 self.ledger = FrameLedger(ledger_file(self.run, self._rank, self._world))
-            if self._world > 1 and hasattr(self.ledger, "observe"):
-                self.ledger.observe("rank", {"rank": self._rank, "world": self._world})
+            self.ranks = replicas.told(self)
             self._anchor = next((p for p in self.model.parameters() if p.requires_grad), None)
             self._columns_told, self._tick = 0, getattr(self.ledger, "tick", None)
+            if self.freezer is not None:
+                self.freezer.attach()
             ears.listen(self)
             self.attached, self._began = True, perf_counter()
             self._last = self._entered = self._began
-            self._begin_sample()
+            if self.freezer is not None:
+                self.freezer.begin()
+            if self._wants():
+                self._begin_sample()
         except Exception as error:
             self._fail(error)
         return self
 
     def close(self) -> None:
         """Stop watching: every hook is taken off. What was seen stays readable."""
+        if self.freezer is not None:
+            self.freezer.unpatch()
         if not self.attached:
             return
         self.attached = False
@@ -139,6 +140,8 @@ class Monitor:
             self._land(wait=True)
             self._judge_losses()
             self._judge_frames()
+            if self.freezer is not None:
+                self.freezer.close()
         except Exception as error:
             self._fail(error)
         if self.ledger is not None:
@@ -157,6 +160,8 @@ class Monitor:
             self._say("problem", f"watching was switched off, the training goes on: {self.problem}")
         if self.attached:
             self.attached = False
+            if self.freezer is not None:
+                self.freezer.drop()
             ears.unlisten(self)
             self.sampler.drop()
             if self.ledger is not None:
@@ -194,7 +199,20 @@ class Monitor:
 
     @property
     def cost(self) -> Cost:
-        return Cost(self._own, self._own / self._bare if self._bare else 0.0, self.steps, self.sampled)
+        freezing = self.freezer.seconds if self.freezer is not None else 0.0
+        return Cost(self._own, self._own / self._bare if self._bare else 0.0, self.steps, self.sampled, freezing)
+
+    @property
+    def frozen(self) -> list:
+        """Files that hold training steps, so far."""
+        return list(self.freezer.files) if self.freezer is not None else []
+
+    def freeze(self, path, *, steps: int = STEPS) -> None:
+        """Save the training from its next step on, for so many steps, to a file (or a new one in a folder): `whyloss diagnose FILE`
+        runs the experiments later, elsewhere, on a CPU. What cannot be saved is told; the training goes on."""
+        if self.freezer is None:
+            self.freezer = Freezer(self)
+        self.freezer.ask(path, "asked", steps)
 
     @property
     def not_observed(self) -> dict[str, str]:
@@ -225,6 +243,8 @@ class Monitor:
         """backward() is about to run on these."""
         began = perf_counter()
         try:
+            if self.freezer is not None:
+                self.freezer.before_backward(tensors)
             if not self._losses and not self.wants_before and type(tensors) is torch.Tensor and tensors.is_cpu and tensors.numel() == 1 and \
                     not ears.scaling():
                 value = tensors.item()
@@ -265,12 +285,13 @@ class Monitor:
         subject = next((k.subject for k in self.sampler.known.values()), "run")
         self._judge_losses()
         for alert in self._alarms.loss(self.step, value, subject):
-            words = described(culprit(loss, self.sampler.names))
-            if words:
-                alert = Alert(**{**alert.as_dict(), "message": f"{alert.message}; {words}"})
-            self._raise(alert)
-            if self.stop_on_nonfinite:
-                raise StopTraining(alert)
+            words = (self.freezer.failed(value) if self.freezer is not None else "") or described(culprit(loss, self.sampler.names))
+            self._raise_or_stop(alert.saying(words))
+
+    def _raise_or_stop(self, alert: Alert) -> None:
+        self._raise(alert)
+        if self.stop_on_nonfinite:
+            raise StopTraining(alert)
 
     # ------------------------------------------------------------------ heard: the step
     def before_step(self, optimizer, args, kwargs) -> None:
@@ -371,7 +392,7 @@ class Monitor:
         if type(self._losses[0]) is float:
             value = sum(self._losses)
             if self.sampler.open:
-                self.sampler.host[known.loss] = _single(value)
+                self.sampler.host[known.loss] = single(value)
             self._told.append((known.subject, step, value))
             if len(self._told) >= TOGETHER:
                 self._judge_losses()
@@ -405,6 +426,8 @@ class Monitor:
     def _wants(self) -> bool:
         """Whether the next step is to be sampled."""
         step = self.steps
+        if capturing():
+            return False
         if self.every is not None:
             return step % self.every == 0
         if not self.bucket.affords(self._pending()):
@@ -484,6 +507,8 @@ class Monitor:
         self._say(alert.kind, alert.message)
         if self.ledger is not None:
             self.ledger.event(alert.step, alert.kind, alert.as_dict())
+        if self.freezer is not None:
+            self.freezer.alerted(alert)
         if self.on_alert is not None:
             self.on_alert(alert)
 
@@ -492,15 +517,3 @@ class Monitor:
         if kind not in self._said:
             self._said.add(kind)
             print(f"whyloss: {kind}: {message}", file=sys.stderr)
-
-
-def _inner(optimizer):
-    """The optimizer inside a wrapper that is no torch optimizer to torch's hooks."""
-    while not hasattr(type(optimizer).step, "hooked") and hasattr(optimizer, "optimizer"):
-        optimizer = optimizer.optimizer
-    return optimizer
-
-
-def _single(value: float) -> float:
-    """A finite number stays finite in single precision: a loss scaled by hand may be larger than that can hold."""
-    return max(-3.4e38, min(3.4e38, value)) if math.isfinite(value) else value

@@ -1,5 +1,7 @@
 """What one sample measured, still on its device, and the one transfer that brings it to the host."""
 
+import math
+
 import numpy as np
 import torch
 
@@ -46,3 +48,8 @@ class Readings:
                 event.synchronize()
             frame[columns] = host.numpy()
         self._waiting = []
+
+
+def single(value: float) -> float:
+    """A finite number stays finite in single precision: a loss scaled by hand may be larger than that can hold."""
+    return max(-3.4e38, min(3.4e38, value)) if math.isfinite(value) else value
