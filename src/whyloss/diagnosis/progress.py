@@ -19,13 +19,19 @@ def baselines(evidence: Evidence, run: str) -> tuple[float | None, float | None]
     """(entropy of the labels, log C) in the units of the run's loss, if the loss that is differentiated is that loss."""
     entropy, chance = evidence.series("label_entropy", run=run), evidence.series("chance", run=run)
     loss = evidence.series("loss", run=run)
-    calls = [o.value for s in evidence.by_subject("loss_call", run).values() for o in s if o.value.get("counts")]
-    if not entropy or not loss or not calls or calls[0]["reduction"] != "mean" or calls[0].get("weighted"):
+    calls = [o for s in evidence.by_subject("loss_call", run).values() for o in s if o.value.get("counts")]
+    if not entropy or not loss or not calls or calls[0].value["reduction"] != "mean" or calls[0].value.get("weighted"):
         return None, None
-    first, seen = calls[0].get("value"), loss.first.value
-    if first is None or not math.isfinite(seen) or abs(first - seen) > 1e-3 * max(1.0, abs(seen)):
+    if not _is_the_loss(calls[0], loss):
         return None, None
     return float(np.median(entropy.array())), float(np.median(chance.array()))
+
+
+def _is_the_loss(call, loss) -> bool:
+    """Whether a loss function's value is what was differentiated in the same step (the first traced one need not be the run's first)."""
+    seen = next((value for step, value in zip(loss.steps, loss.values) if step == call.step), loss.first.value)
+    first = call.value.get("value")
+    return first is not None and math.isfinite(seen) and abs(first - seen) <= 1e-3 * max(1.0, abs(seen))
 
 
 def assess(evidence: Evidence, run: str = "main") -> dict | None:
@@ -88,11 +94,11 @@ def falls_without_bound(values: np.ndarray) -> bool:
 
 def _target_variance(evidence: Evidence, run: str) -> float | None:
     """Mean squared error of the best constant, where the run's loss is that."""
-    calls = [o.value for s in evidence.by_subject("loss_call", run).values() for o in s if o.value.get("counts")]
+    seen = [o for s in evidence.by_subject("loss_call", run).values() for o in s if o.value.get("counts")]
+    calls = [o.value for o in seen]
     if len({c["function"] for c in calls}) != 1 or calls[0]["function"] != "mse_loss" or calls[0]["reduction"] != "mean":
         return None
-    first, seen = calls[0].get("value"), evidence.series("loss", run=run).first.value
-    if first is None or abs(first - seen) > 1e-3 * max(1.0, abs(seen)) or calls[0]["shape"] != calls[0]["target_shape"]:
+    if not _is_the_loss(seen[0], evidence.series("loss", run=run)) or calls[0]["shape"] != calls[0]["target_shape"]:
         return None
     return float(np.median([c["target_std"] ** 2 for c in calls])) or None
 

@@ -4,14 +4,14 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from whyloss.sources.lossfunctions import LOSSES
-from whyloss.sources.stepfacts import VIEWS
+from whyloss.sources.stepfacts import POOLS, VIEWS
 
 _SUBTRACTIONS = frozenset({"sub", "__sub__", "rsub", "__rsub__", "subtract"})
 _SINKS = {"log_softmax": {"log_softmax"}, "logsumexp": {"logsumexp", *_SUBTRACTIONS}, "difference": set(_SUBTRACTIONS)}
 
 
 class BehindActivation(TorchFunctionMode):
-    """Each result of the named functions is followed through views; the loss gets what went into the function instead.
+    """Each result of the named functions is followed through views and pooling; the loss gets what went into the function instead.
 
     sink  what counts as the loss: "log_softmax", "logsumexp", "difference" for losses written by hand, else torch's loss functions
     loss  the name of a loss function put in place of the one called
@@ -43,7 +43,7 @@ class BehindActivation(TorchFunctionMode):
             return result
         found = [self._before(a) if isinstance(a, torch.Tensor) else None for a in args[:2]]
         if any(f is not None for f in found):
-            if plain in VIEWS and found[0] is not None:
+            if plain in VIEWS | POOLS and found[0] is not None:
                 result, raw = func(*args, **kwargs), func(found[0], *args[1:], **kwargs)
                 if isinstance(result, torch.Tensor):
                     self.raw[id(result)] = (result, raw)

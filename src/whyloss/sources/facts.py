@@ -185,8 +185,9 @@ def _parameters(watch) -> None:
         name = watch.name(parameter)
         start = watch.program.leaves.get(key)
         row = {"requires_grad": bool(parameter.requires_grad), "held": key in held, "in_model": key in live,
-               "reached": key in watch.ever_reached, "kind": module_kind.get(key, "tensor"), "shape": list(parameter.shape),
-               "dtype": str(parameter.dtype).replace("torch.", ""), "unregistered": key in hidden}
+               "reached": key in watch.ever_reached, "moved": key in watch.gradients.moved,
+               "kind": module_kind.get(key, "tensor"), "shape": list(parameter.shape), "dtype": str(parameter.dtype).replace("torch.", ""),
+               "unregistered": key in hidden}
         if start is not None and start.shape == parameter.shape:
             now, start = own_part(parameter.detach()), own_part(start.detach())
             row["changed"] = not torch.equal(now, start.to(now.dtype)) if bool(torch.isfinite(now).all()) else True

@@ -30,6 +30,7 @@ class Gradients:
         self.tainted: set[int] = set()      # old, used gradient was still there when a backward added to it
         self.discarded: dict[int, str | None] = {}   # unused gradient was cleared: where
         self.snapshot: dict[int, torch.Tensor] = {}
+        self.moved: set[int] = set()        # whose values were seen to change
         self.slopes: dict[int, torch.Tensor] = {}    # the gradients at the snapshot, in the first steps
         self.snapshot_window = 0
         self.points = 0
@@ -153,6 +154,8 @@ class Gradients:
                 change, size = meters.norm(now.float() - before.float()), meters.norm(before)
                 name = watch.name(self.parameters[key])
                 watch.observe("update_norm", change, name, self.backward_clock)
+                if change > 0:
+                    self.moved.add(key)
                 wanted = self.moving.get(key)
                 if wanted is not None and bool(wanted.any()):
                     watch.observe("unchanged_share", float((now == before)[wanted].float().mean()), name, self.backward_clock)

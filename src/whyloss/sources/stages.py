@@ -1,7 +1,7 @@
 """Several trainings in one script: pretraining and fine-tuning, folds, a search. Each is watched as a training of its own.
 
 A stage begins where backward() reaches none of the tensors that were trained before, or where a new optimizer goes on with some
-of them from another line. Models that take turns (a generator and its critic) are one training: where an earlier one comes back,
+of them from another line, or with others of the model. Models that take turns (a generator and its critic) are one training: where an earlier one comes back,
 the watch goes back to it and looks for stages no more.
 """
 
@@ -68,7 +68,15 @@ class Stages:
         if not trained & self.watch.ever_reached:
             return True
         fresh = {id(p) for key, o in self.watch.optimizers.items() if self.made.get(key) for group in o.param_groups for p in group["params"]}
-        return where not in self.places and bool(trained & fresh)
+        if where in self.places:  # an optimizer that is made anew for each epoch is no stage; one for other tensors is
+            before = self._trained()
+            return bool(before) and before != fresh and trained <= fresh
+        return bool(trained & fresh)
+
+    def _trained(self) -> set[int]:
+        """What the optimizers held that stepped in this stage so far."""
+        stepped = {event.key for event in self.watch.program.events if event.kind == "step"}
+        return {id(p) for key, o in self.watch.optimizers.items() if key in stepped for group in o.param_groups for p in group["params"]}
 
     # ------------------------------------------------------------------ from one to the next
     def _state(self) -> dict:
@@ -87,13 +95,14 @@ class Stages:
 
     def _begin(self, window) -> None:
         watch, old = self.watch, self._state()
+        roots = [call[0] for call in window.calls] if window is not None else []
+        originals = {key: watch.program.originals[key] for key in (window.roots if window is not None else ()) if key in watch.program.originals}
+        goes_on = self._goes_on([*roots, *originals.values()])
         self.earlier.append(old)
         self._forget()
         self.count += 1
         optimizers = {key: o for key, o in watch.optimizers.items() if self.made.get(key, 0) > 0}
         made, first, options, places = watch.settings.made, watch.settings.first, watch.settings.options, watch.optimizer_places
-        roots = [call[0] for call in window.calls] if window is not None else []
-        originals = {key: watch.program.originals[key] for key in (window.roots if window is not None else ()) if key in watch.program.originals}
         watch.evidence = Evidence()
         watch.evidence.add_run(Run("main", "watched"))
         watch.fresh()
@@ -108,6 +117,13 @@ class Stages:
         if window is not None:
             window.step, window.earlier = 0, []
         watch.checkpoints.stage_begins(old["watch"]["gradients"].parameters)
+        watch.observe("stage_goes_on", goes_on)
+
+    def _goes_on(self, roots) -> bool:
+        """Whether the new training starts from what the last one has learned, not from a model of its own or one set back to its start."""
+        start, reached = self.watch.program.leaves, self.watch.ever_reached
+        kept = [p for root in roots for p in root.parameters() if id(p) in reached and id(p) in start and p.shape == start[id(p)].shape]
+        return any(not torch.equal(p.detach(), start[id(p)].to(p.dtype)) for p in kept)
 
     def _restore(self, state: dict, window) -> None:
         """The training that was here before goes on: what was taken for a stage belongs to it."""
@@ -157,6 +173,8 @@ def chosen(stages: list[Evidence]) -> int:
         return idle[-1]
     last = long[-1]
     alike = [at for at in long if _task(stages[at]) == _task(stages[last])]
+    if stages[last].fact("stage_goes_on"):
+        return last  # a model trained further, by the same lines
     if len(alike) > 1 and _way(stages[last]) > WELL:
         return min(alike, key=lambda at: (_way(stages[at]), -at))
     return last

@@ -9,6 +9,8 @@ from whyloss.sources.lossfunctions import CLASS_LOSSES, LossCall, read_call
 
 VIEWS = {"view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "t", "T", "contiguous", "float",
          "to", "__getitem__", "mT", "movedim", "expand", "expand_as", "type_as", "double", "clone", "chunk", "split", "unbind"}
+POOLS = {"mean", "amax", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+         "max_pool1d", "max_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d"}
 STEP_FUNCTIONS = {"round", "floor", "ceil", "sign", "trunc", "heaviside", "sgn", "round_", "sign_"}
 _BINARY = {"add", "sub", "mul", "div", "__add__", "__sub__", "__mul__", "__truediv__", "__radd__", "__rsub__", "__rmul__",
            "__rtruediv__", "rsub", "pow", "__pow__", "subtract", "multiply", "divide", "true_divide", "maximum", "minimum", "where"}
@@ -150,6 +152,14 @@ def producer(window, tensor_index: int) -> tuple[str, str, str | None, object]:
     return "?", "", None, None
 
 
+def pooled_from(window, made_by) -> dict | None:
+    """{"operation", "place"} of what was pooled, where averaging or pooling over space made the tensor and the classes kept their axis."""
+    if made_by is None or made_by.name not in POOLS or not made_by.inputs or not window.meta[made_by.outputs[0]].shape:
+        return None
+    made, _, where, _ = producer(window, made_by.inputs[0])
+    return {"operation": made.rstrip("_"), "place": where}
+
+
 def _loss_call(watch, window, step, call: LossCall, counts: bool) -> None:
     at = window.index.get(id(call.prediction))
     made, module, made_at, made_by = producer(window, at) if at is not None else ("?", "", None, None)
@@ -161,6 +171,7 @@ def _loss_call(watch, window, step, call: LossCall, counts: bool) -> None:
            "ignore_index": call.ignore_index, "smoothing": call.smoothing, "weighted": call.weight is not None,
            "value": float(step.result.detach().float().mean()) if isinstance(step.result, torch.Tensor) else None,
            "min": float(prediction.min()), "max": float(prediction.max()), "std": float(prediction.std()) if prediction.numel() > 1 else 0.0}
+    row["pooled_from"] = pooled_from(window, made_by)
     if made_by is not None and made.rstrip("_") in ("softmax", "log_softmax"):
         row["producer_shape"] = list(window.meta[made_by.inputs[0]].shape)
         row["producer_dim"] = normalised_axis(made_by, row["producer_shape"])

@@ -64,6 +64,7 @@ class Window:
         self.trace: list[Step] = []
         self.meta: list[Meta] = []
         self.index: dict[int, int] = {}
+        self.plain: dict[int, int] = {}         # address -> traced result without a gradient: Variable(x.data) is another object over it
         self.roots: list[int] = []
         self.reason: str | None = None
         self.scaled: tuple | None = None
@@ -129,19 +130,31 @@ class Window:
     def retire(self) -> None:
         """Let go of the user's tensors; what a later step may go on from stays."""
         self.keep, self.trace, self.meta, self.index, self.calls = [], [], [], {}, []
+        self.plain = {}
         self.slots, self.constant_ids, self.scaled, self.keep_target, self.earlier = {}, {}, None, None, self.earlier[-1:] if self.borrowed else []
 
     def note_tensor(self, tensor: torch.Tensor, maker: int) -> int:
         at = len(self.meta)
         self.meta.append(Meta(tuple(tensor.shape), tensor.dtype, tensor.requires_grad, tensor.is_leaf, maker, tensor))
         self.index[id(tensor)] = at
+        if maker >= 0 and not tensor.requires_grad and tensor.is_floating_point():
+            self.plain[storage(tensor)] = at
         return at
 
     def seen(self, tensor: torch.Tensor) -> int:
         known = self.index.get(id(tensor))
         if known is None and (below := self.below(tensor)) is not None:
             known = self.index.get(id(below))
+        if known is None and not tensor.requires_grad and not isinstance(tensor, torch.nn.Parameter):
+            known = self._same_memory(tensor)
         return self.note_tensor(tensor, -1) if known is None else known
+
+    def _same_memory(self, tensor: torch.Tensor) -> int | None:
+        """A traced result that this tensor is another object over. That result is held here, so its memory has not been given to another."""
+        address = storage(tensor)
+        at = self.plain.get(address) if address else None
+        same = at is not None and self.meta[at].shape == tuple(tensor.shape) and self.meta[at].tensor.data_ptr() == tensor.data_ptr()
+        return at if same else None
 
 
 def storage(tensor: torch.Tensor) -> int:

@@ -15,7 +15,7 @@ class ActivationOnLogits(Check):
     Sees      the operation that made the input of a cross-entropy, called or written by hand.
     Expects   the plain output of a layer.
     Means     logits that cannot be negative (or large) cannot rule a class out; where ReLU gives 0 no gradient passes.
-    Not for   regression outputs, tanh with a factor behind it, embeddings in a contrastive loss.
+    Not for   class maps pooled behind a ReLU where the training learns, regression outputs, tanh with a factor behind it, embeddings in a contrastive loss.
     Source    Goodfellow et al. 2016, section 6.2.2; Stack Overflow 47352366: only the experiment says how much it costs.
     """
 
@@ -26,15 +26,18 @@ class ActivationOnLogits(Check):
 
     def judge(self, evidence, run):
         for place, call, _calls in losses(evidence, run):
-            what = call["producer"]
+            what, made_at = call["producer"], call.get("producer_place")
+            pooled = call.get("pooled_from")
+            if pooled and pooled["operation"] in _CUT and evidence.fact("symptoms", run=run):
+                what, made_at = pooled["operation"], pooled["place"]  # class maps pooled behind a ReLU: SqueezeNet learns so
             wanted = call["function"] in ("cross_entropy", "log_softmax", "logsumexp") or \
                 call["function"] == "binary_cross_entropy_with_logits" and what != "sigmoid"
             if not wanted or what not in _CUT or call.get("classes", (call["shape"] + [2, 2])[1]) < 2:
                 continue
-            yield self.suspect("activation-on-logits", subject=source_of(call), step=0, location=call.get("producer_place") or place,
+            yield self.suspect("activation-on-logits", subject=source_of(call), step=0, location=made_at or place,
                                measured=f"the inputs of {call['function']} come from {what}: [{call['min']:.3g}, {call['max']:.3g}]",
                                expected="logits of both signs, unbounded",
                                explains=("plateau-high", "flat-from-start"),
                                message=f"{what} presses the logits into {_CUT[what]}, so classes cannot be told apart with confidence.",
-                               remedies=(f"remove the {what} after the last layer",), asks={"operation": what, "place": call.get("producer_place"),
+                               remedies=(f"remove the {what} after the last layer",), asks={"operation": what, "place": made_at,
                                      **({"sink": call["function"]} if call.get("written") else {})})

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from whyloss.check import Check, Need
 from whyloss.checks.start import loss_calls, normalised_axis, size, source_of
+from whyloss.checks.wiring import listed
 
 
 @dataclass(frozen=True)
@@ -41,19 +42,21 @@ class SoftmaxOverOneElement(Check):
                              asks={"operation": what, "place": call.get("producer_place"), "loss": "binary_cross_entropy_with_logits"})
 
     def _without_gradient(self, evidence, run):
-        """A softmax of single numbers somewhere in front of the loss, and not one parameter ever gets a gradient but 0."""
-        states = [evidence.series("grad_state", name, run).values for name in evidence.by_subject("parameter", run)]
-        states = [state for state in states if state]
+        """A softmax of single numbers somewhere in front of the loss, and parameters that never get a gradient but 0."""
+        states = {name: set(evidence.series("grad_state", name, run).values) for name in evidence.by_subject("parameter", run)}
+        idle = [name for name, state in states.items() if "zero" in state and not state - {"zero", "none"}]
         known = {call.get("producer_place") for _place, call, _calls in loss_calls(evidence, run)}
-        if not any("zero" in state for state in states) or any(set(state) - {"zero", "none"} for state in states):
-            return
+        whole = not any(state - {"zero", "none"} for state in states.values())
+        if not idle or not whole and not evidence.fact("symptoms", run=run):
+            return  # attention over a single key, in a training that learns
         for place, column in evidence.by_subject("normalised_over", run).items():
             rows = column.values
             if place in known or not all(row["shape"] and row["shape"][row["dim"]] == 1 for row in rows):
                 continue
             row = rows[0]
             yield self.prove("softmax-over-one-element", subject=row["function"], step=0, location=place,
-                             measured=f"{row['function']} over axis {row['dim']} of {size(row['shape'])}: length 1; every gradient is exactly 0",
+                             measured=f"{row['function']} over axis {row['dim']} of {size(row['shape'])}: length 1; "
+                                      + ("every gradient is" if whole else f"the gradients of {listed(idle)} are") + " exactly 0",
                              expected="at least 2 entries", explains=("flat-from-start", "zero-gradients"),
                              message=f"{row['function']} works on a single number: its result is the same for every input, no gradient comes back.",
                              remedies=("one output: binary_cross_entropy_with_logits on the raw number", "or name the axis of the classes: dim=-1"))

@@ -23,6 +23,8 @@ def parameters(evidence: Evidence, run: str) -> list[tuple[str, dict]]:
 
 def moved(evidence: Evidence, name: str, row: dict, run: str) -> bool:
     """Whether a parameter's values ever changed, whoever changed them."""
+    if "moved" in row:  # known by the tensor itself: when a model is replaced, the new one may take over the old one's names
+        return bool(row.get("changed", True) or row["moved"])
     return bool(row.get("changed", True)) or any(size > 0 for size in evidence.series("update_norm", name, run).values)
 
 

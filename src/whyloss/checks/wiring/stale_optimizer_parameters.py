@@ -18,6 +18,8 @@ class StaleOptimizerParameters(Check):
     Source    torch.optim, "Constructing it"; parameters compared by identity.
     """
 
+    lately: float = 0.9  # of the run's steps: an optimizer whose last step was earlier belongs to an earlier stage
+
     stage = "wiring"
     needs = (Need("optimizer"), Need("parameter"), Need("loss"))
     isolates = "the optimizer holds tensors of the model in training"
@@ -26,7 +28,10 @@ class StaleOptimizerParameters(Check):
     def judge(self, evidence, run):
         left_out = [name for name, row in parameters(evidence, run) if row["reached"] and row["requires_grad"]
                     and not row["held"] and not row.get("unregistered") and not moved(evidence, name, row, run)]
-        for optimizer, facts in stepping(evidence, run).items():
+        last = {name: column.steps[-1] for name, column in evidence.by_subject("step", run).items()}
+        for optimizer, facts in sorted(stepping(evidence, run).items(), key=lambda item: -last.get(item[0], 0)):
+            if optimizer in last and last[optimizer] < self.lately * max(last.values()):
+                continue  # an earlier stage's: what it held may be gone by now
             if not facts["foreign"] or not left_out or facts.get("foreign_asked") == facts["foreign"]:
                 continue
             yield self.prove(

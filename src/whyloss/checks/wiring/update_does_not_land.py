@@ -28,6 +28,8 @@ class UpdateDoesNotLand(Check):
     def judge(self, evidence, run):
         yield from self._functional(evidence, run)
         trained = [(name, row) for name, row in parameters(evidence, run) if row["reached"] and row["requires_grad"]]
+        # an input that wants a gradient, made anew in each step, is no parameter
+        trained = [pair for pair in trained if pair[1].get("in_model")] or [pair for pair in trained if "changed" in pair[1]]
         still = [name for name, row in trained if not moved(evidence, name, row, run)]
         if not still or total(evidence, "backward", run) < self.backwards:
             return
