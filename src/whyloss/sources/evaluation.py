@@ -37,7 +37,7 @@ class Evaluation:
         self.labels: list = []
 
     def batch_begins(self, window, module, args, kwargs) -> None:
-        window.trace, window.meta, window.index = [], [], {}
+        window.trace, window.meta, window.index, window.plain = [], [], {}, {}
         self.batches += 1
         if self.batches > BATCHES:
             return

@@ -267,16 +267,24 @@ def _roots(watch, window, ancestors, reached_ids, loss) -> None:
     for module, _, outputs, where in window.calls:
         makers = {window.meta[window.index[id(t)]].maker for t in outputs if id(t) in window.index}
         inputs_wanted = [window.index[id(t)] for t in outputs if id(t) in window.index]
-        used = any(m in ancestors for m in makers) or any(i in _used_tensors(window, ancestors, loss) for i in inputs_wanted)
+        read = _used_tensors(window, ancestors, loss)
+        used = any(m in ancestors for m in makers) or any(i in read for i in inputs_wanted)
+        idle = [t for t in outputs if t.requires_grad and window.index.get(id(t)) not in read and not _touched(window, t)]
         parameters = [p for p in module.parameters()]
         watch.observe("root", {"module": type(module).__name__, "outputs_used": used, "training": bool(module.training),
                                "parameters": len(parameters), "trainable": sum(p.requires_grad for p in parameters),
-                               "reached": sum(id(p) in reached_ids for p in parameters),
+                               "reached": sum(id(p) in reached_ids for p in parameters), "idle_outputs": len(idle),
                                "output_wants_grad": any(t.requires_grad for t in outputs)}, where or "?")
     for parameter in list(watch.gradients.parameters.values()) + [p for m, *_ in window.calls for p in m.parameters()]:
         watch.gradients.parameters.setdefault(id(parameter), parameter)
     for parameter in watch.gradients.parameters.values():
         watch.observe("reached", int(id(parameter) in reached_ids), watch.name(parameter))
+
+
+def _touched(window, tensor) -> bool:
+    """Whether anything at all was computed from a tensor in this step."""
+    at = window.index.get(id(tensor))
+    return at is None or any(at in step.inputs for step in window.trace)
 
 
 def _used_tensors(window, ancestors, loss) -> set[int]:

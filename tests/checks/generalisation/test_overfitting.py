@@ -28,3 +28,23 @@ def test_finds_a_validation_loss_that_turns():
 
 def test_spares_a_validation_loss_that_flattens():
     assert findings(Overfitting(), pair([0.4 + 0.3 * math.exp(-at / 8) for at in range(40)])) == []
+
+
+def known_by_heart(*, val_accuracy=0.7, samples=500, val_loss=1.05):
+    train = [2.2 * math.exp(-at / 10) + 0.001 for at in range(200)]
+    return evidence_from(loss=train, accuracy=[min(1.0, 0.1 + at / 50) for at in range(200)],
+                         val_loss={"run": {at * 15: val_loss + 0.8 * math.exp(-at) for at in range(12)}},
+                         val_accuracy={"run": {at * 15: val_accuracy for at in range(12)}},
+                         comparison={"train.py:60": [{"prediction": [samples], "made": {"by": "argmax"}}]})
+
+
+def test_finds_training_samples_known_by_heart():
+    found, = findings(Overfitting(), known_by_heart())
+
+    assert found.status == "proven" and found.subject == "validation accuracy" and "validation accuracy 0.700" in found.measured
+
+
+def test_spares_a_small_gap_a_small_validation_set_and_a_low_loss():
+    assert findings(Overfitting(), known_by_heart(val_accuracy=0.9)) == []
+    assert findings(Overfitting(), known_by_heart(samples=20)) == []
+    assert findings(Overfitting(), known_by_heart(val_loss=0.01)) == []

@@ -82,3 +82,20 @@ def test_leaves_a_model_that_is_never_called_to_the_stale_optimizer():
     assert findings(LossOnWrongTensor(), evidence_from(
         root={"train.py:47": [{"module": "net", "parameters": 2, "outputs_used": True, "reached": 2, "output_wants_grad": True}] * 5},
         parameter={"net.weight": TARGET}, optimizer=holds)) == []
+
+
+def two_outputs(*, idle=1, validation=0.2):
+    row = {"module": "Net", "parameters": 4, "outputs_used": True, "reached": 2, "output_wants_grad": True, "training": True, "idle_outputs": idle}
+    return evidence_from(root={"train.py:40": [row] * 5}, parameter={"main.weight": LOST, "aux.weight": parameter()}, loss_made={"train.py:42": [{}]},
+                         optimizer={"Adam": {"stepped": True}}, accuracy=[0.9] * 20, val_accuracy=[validation] * 3)
+
+
+def test_names_an_output_that_is_dropped_while_evaluation_goes_badly():
+    found, = findings(LossOnWrongTensor(), two_outputs())
+
+    assert found.subject == "main" and str(found.location) == "train.py:42" and "0.200" in found.measured
+
+
+def test_spares_a_dropped_output_where_evaluation_goes_well_and_outputs_that_are_used():
+    assert findings(LossOnWrongTensor(), two_outputs(validation=0.88)) == []
+    assert findings(LossOnWrongTensor(), two_outputs(idle=0)) == []

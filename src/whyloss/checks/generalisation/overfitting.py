@@ -1,6 +1,8 @@
-"""Check: validation loss that rises while training loss falls."""
+"""Check: validation loss that rises while training loss falls, or training samples known by heart and others not."""
 
+import math
 from dataclasses import dataclass
+from statistics import median
 
 from whyloss.check import Check, Need
 from whyloss.curves import read_pair
@@ -8,9 +10,10 @@ from whyloss.curves import read_pair
 
 @dataclass(frozen=True)
 class Overfitting(Check):
-    """Validation loss has a minimum and then rises for good, while training loss goes on falling.
+    """Validation loss has a minimum and then rises for good, while training loss goes on falling; or every training sample is right, and
+    validation stays far behind.
 
-    Sees      the series of training and validation loss.
+    Sees      the series of training and validation loss, and of both accuracies.
     Expects   both fall and flatten.
     Means     the model learns the samples by heart: too few data for its size, or too many steps.
     Not for   a minimum that is only noise (needs a trend after it), double descent and grokking: a prefix cannot tell.
@@ -18,6 +21,10 @@ class Overfitting(Check):
     """
 
     sure: float = 0.5
+    gap: float = 0.2      # of accuracy: a smaller one is common
+    heart: float = 0.99   # training accuracy of samples known by heart
+    times: float = 20.0   # validation loss over training loss
+    scored: int = 100     # validation samples: of fewer, a gap this wide may be chance
 
     stage = "generalisation"
     needs = (Need("val_loss", points=8), Need("loss", points=20))
@@ -28,9 +35,30 @@ class Overfitting(Check):
         train, val = evidence.series("loss", run=run), evidence.series("val_loss", run=run)
         reading = read_pair(train.steps, train.values, val.steps, val.values)
         if reading.label != "overfitting" or reading.confidence < self.sure:
+            yield from self._by_heart(evidence, run, train, val)
             return
         yield self.prove("overfitting", subject="validation loss", step=reading.turning_step, explains=("overfitting",),
                          location=next(iter(evidence.by_subject("root", run)), None), measured=reading.detail,
                          expected="a validation loss that falls or stays",
                          message=f"Since step {reading.turning_step} the model improves on the training data only.",
                          remedies=(f"stop at step {reading.turning_step}", "more data or augmentation", "weight decay, dropout, or a smaller model"))
+
+    def _by_heart(self, evidence, run, train, val):
+        right, held_out = (evidence.series(name, run=run).finite() for name in ("accuracy", "val_accuracy"))
+        if len(right) < 20 or len(held_out) < 4 or len(val.finite()) < 8:
+            return
+        known, new = median(right.values[-len(right) // 5:]), held_out.values[-3:]
+        losses = median(train.values[-len(train) // 5:]), median(val.finite().values[-3:])
+        middle = median(val.finite().values[len(val) // 2:len(val) // 2 + 3])
+        samples = max((math.prod(row["prediction"]) for column in evidence.by_subject("comparison", run).values() for row in column.values
+                       if row["made"].get("by") in ("argmax", "max", "threshold")), default=0)
+        if known < self.heart or max(new) > known - self.gap or losses[1] < self.times * losses[0] or losses[1] < 0.95 * middle \
+                or samples < self.scored:
+            return
+        yield self.prove("overfitting", subject="validation accuracy", step=held_out.steps[-1], explains=("overfitting",),
+                         location=next(iter(evidence.by_subject("root", run)), None),
+                         measured=f"training accuracy {known:.3f} at loss {losses[0]:.3g}; validation accuracy {median(new):.3f} at loss {losses[1]:.3g}, "
+                                  f"which falls no more ({middle:.3g} half-way)",
+                         expected=f"a gap below {self.gap:g}",
+                         message="Every training sample is known by heart, and what was learned does not hold for others.",
+                         remedies=("more data or augmentation", "weight decay, dropout, or a smaller model"))

@@ -7,7 +7,7 @@ from whyloss.check import Check, Need
 
 @dataclass(frozen=True)
 class MissingNonlinearity(Check):
-    """Every linear layer feeds the next one directly, so the whole model is one linear map.
+    """Linear layers feed the next one directly, all or most of them: together they are one linear map.
 
     Sees      what made the input of each linear or convolutional layer in the traced steps, looking through views.
     Expects   an activation somewhere between the first and the last of them.
@@ -15,6 +15,8 @@ class MissingNonlinearity(Check):
     Not for   a single linear layer, low-rank pairs such as LoRA, a training that learns: a linear model may be meant.
     Source    composition of affine maps is affine; UMLAUT's catalogue of faults.
     """
+
+    most: float = 0.5  # of the layers behind another one: a pair here and there is a design (low rank, depthwise and pointwise)
 
     stage = "initialisation"
     needs = (Need("linear_after"), Need("symptoms"))
@@ -25,7 +27,7 @@ class MissingNonlinearity(Check):
         kinds = {name: column.values[0] for name, column in evidence.by_subject("linear_after", run).items()}
         later = {name: fact for name, fact in kinds.items() if fact["kind"] != "first"}
         stacked = [name for name, fact in later.items() if fact["kind"] == "stacked"]
-        if not stacked or len(stacked) < len(later):
+        if not stacked or len(stacked) <= self.most * len(later):
             return
         first = later[stacked[0]]["before"]
         place = next((s for s in evidence.by_subject("root", run)), None)

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from whyloss.check import Check, Need
 
 
+_ADAPTIVE = ("Adam", "NAdam", "RAdam", "Adagrad", "Adadelta", "RMSprop", "Rprop", "Adamax")  # AdamW by its group's decoupled_weight_decay
+
+
 @dataclass(frozen=True)
 class WeightDecayTooStrong(Check):
     """The decay term pulls the weights to zero faster than the gradient can build them.
@@ -18,6 +21,7 @@ class WeightDecayTooStrong(Check):
     """
 
     strong: float = 0.03
+    coupled: float = 3e-3  # added to the gradient of an adaptive optimizer, which steps as far on it as on the loss's; with shrunken tensors
     heavy: float = 0.1    # of the rest of the loss: the share of a penalty, where it begins
 
     stage = "learning-rate"
@@ -29,9 +33,10 @@ class WeightDecayTooStrong(Check):
         for name, column in evidence.by_subject("optimizer", run).items():
             fact = column.values[-1]
             decays = [group.get("weight_decay") or 0 for group in fact["groups"]]
-            if max(decays, default=0) < self.strong:
-                continue
             shrunk, tensors = self._shrunk(evidence, run)
+            adapts = fact.get("class", "").startswith(_ADAPTIVE) and not any(group.get("decoupled_weight_decay") for group in fact["groups"])
+            if max(decays, default=0) < (self.coupled if adapts and shrunk else self.strong):
+                continue
             yield self.suspect("weight-decay-too-strong", subject=f"{name}.group{decays.index(max(decays))}", step=0, location=fact["place"],
                                measured=f"weight_decay {max(decays):g}; {shrunk} of {tensors} tensors lost half their norm",
                                expected="1e-5 to 1e-2",

@@ -1,6 +1,7 @@
 """The loss does not depend on the output that is meant."""
 
 from dataclasses import dataclass
+from statistics import median
 
 from whyloss.check import Check, Need
 from whyloss.checks.wiring import listed, module_of, moved, parameters, stepping
@@ -20,6 +21,7 @@ class LossOnWrongTensor(Check):
     """
 
     backwards: int = 3
+    behind: float = 0.3  # of accuracy: evaluation behind the output that is trained, where another one is dropped
 
     stage = "wiring"
     needs = (Need("root", points=3), Need("parameter"))
@@ -31,6 +33,7 @@ class LossOnWrongTensor(Check):
             return  # the loss was computed from the output, and its graph lost: loss-without-graph says where
         yield from self._scored_head(evidence, run)
         yield from self._whole_output(evidence, run)
+        yield from self._dropped_output(evidence, run)
         yield from self._other_model(evidence, run)
 
     def _scored_head(self, evidence, run):
@@ -66,6 +69,29 @@ class LossOnWrongTensor(Check):
                     message=f"The loss does not depend on the output of {name}, so {name} gets no gradient.",
                     remedies=(f"compute the loss from what {name} returns ({where})",),
                     explains=("flat-from-start", "gradient-none"))
+
+    def _dropped_output(self, evidence, run):
+        """One of the outputs is dropped in every step, tensors that the optimizer holds lead only there, and evaluation goes badly."""
+        uncalled = set(evidence.by_subject("module_never_called", run))
+        lost = [name for name in unreached(evidence, run) if module_of(name) not in uncalled]
+        right, held_out = (evidence.series(name, run=run).finite() for name in ("accuracy", "val_accuracy"))
+        if not lost or len(right) < self.backwards or not held_out:
+            return
+        behind = median(right.values[-len(right) // 5 - 1:]) - held_out.last.value
+        for where, column in evidence.by_subject("root", run).items():
+            trained = [o.value for o in column if o.value["training"] and o.value["output_wants_grad"] and o.value["reached"]]
+            if behind < self.behind or len(trained) < self.backwards or not all(row.get("idle_outputs") for row in trained):
+                continue
+            yield self.prove(
+                "loss-on-wrong-tensor", subject=module_of(lost[-1]), step=0, location=next(iter(evidence.by_subject("loss_made", run)), where),
+                measured=f"{trained[0]['module']} returns an output that nothing is computed from in {len(trained)} of {len(trained)} steps; the "
+                         f"{len(lost)} tensors that lead only there ({listed(lost)}) are never reached; evaluation gets {held_out.last.value:.3f} "
+                         f"right, the output in the loss {held_out.last.value + behind:.3f}",
+                expected="the loss of the output that is scored is differentiated",
+                message=f"The loss is computed from another output than the one that is scored: {listed(lost, 2)} get no gradient.",
+                remedies=(f"compute the loss from the output that is evaluated, too ({where})",),
+                explains=("metric-does-not-follow-loss", "gradient-none"))
+            return
 
     def _other_model(self, evidence, run):
         """The loss is computed by one model (a target network), the optimizer holds another that is only asked without gradients."""
