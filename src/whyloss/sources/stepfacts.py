@@ -14,6 +14,7 @@ POOLS = {"mean", "amax", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg
 STEP_FUNCTIONS = {"round", "floor", "ceil", "sign", "trunc", "heaviside", "sgn", "round_", "sign_"}
 _BINARY = {"add", "sub", "mul", "div", "__add__", "__sub__", "__mul__", "__truediv__", "__radd__", "__rsub__", "__rmul__",
            "__rtruediv__", "rsub", "pow", "__pow__", "subtract", "multiply", "divide", "true_divide", "maximum", "minimum", "where"}
+_DIVISIONS = {"div", "truediv", "itruediv", "divide", "true_divide"}
 _SHAPE_ONLY = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like", "new_zeros", "new_ones", "new_empty",
                "new_full", "new_tensor"}  # take a tensor in for its shape, and pass no value on
 _NORMALISERS = {"softmax": "softmax", "sigmoid": "sigmoid", "log_softmax": "log_softmax", "relu": "relu", "tanh": "tanh"}
@@ -67,7 +68,16 @@ def _loss_made(watch, window, loss) -> None:
     maker = window.meta[at].maker if at is not None else -1
     if maker >= 0:
         step = window.trace[maker]
-        watch.observe("loss_made", {"operation": step.name, "module": step.module}, step.place or "?")
+        watch.observe("loss_made", {"operation": step.name, "module": step.module, "factor": _number_factor(step)}, step.place or "?")
+
+
+def _number_factor(step) -> float | None:
+    """What the last operation before backward() scales the loss by, if it is a number: 0.25 of loss / 4."""
+    numbers = [float(a) for a in step.args if isinstance(a, (int, float)) and not isinstance(a, bool)]
+    if len(numbers) != 1 or len(step.inputs) != 1 or not numbers[0]:
+        return None
+    plain = step.name.strip("_")
+    return numbers[0] if plain in ("mul", "rmul", "imul", "multiply") else 1 / numbers[0] if plain in _DIVISIONS else None
 
 
 def _enters(window, step, ancestors) -> str | None:

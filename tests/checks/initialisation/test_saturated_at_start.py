@@ -35,3 +35,7 @@ def test_spares_a_small_share_a_learning_net_and_an_output_activation():
     assert findings(SaturatedAtStart(), net(0.2)) == []
     assert findings(SaturatedAtStart(), net(learned=[{"learned": True, "share": 0.9}])) == []
     assert findings(SaturatedAtStart(), evidence_from(saturated_share={"out": [0.9]}, loss_call={"t.py:3": [{"producer_module": "out"}]})) == []
+
+
+def test_leaves_relus_that_are_dead_from_the_start_to_their_own_check():
+    assert findings(SaturatedAtStart(), net(dead_over_batches={"fc0:relu": [1.0] * 5})) == []

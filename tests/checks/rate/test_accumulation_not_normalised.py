@@ -25,3 +25,8 @@ def test_spares_different_losses_each_with_its_own_pass():
 
 def test_is_unexamined_in_a_training_that_learns():
     assert findings(AccumulationNotNormalised(), evidence({"train.py:28": 80}, symptoms=())) == []
+
+
+def test_spares_a_loss_that_is_divided_by_their_number():
+    assert findings(AccumulationNotNormalised(), evidence({"train.py:28": 80}, loss_made={"train.py:27": [{"factor": 0.125}] * 3})) == []
+    assert findings(AccumulationNotNormalised(), evidence({"train.py:28": 80}, loss_made={"train.py:27": [{"factor": 0.5}] * 3}))

@@ -29,6 +29,8 @@ class SaturatedAtStart(Check):
     def judge(self, evidence, run):
         if (evidence.fact("learned", run=run) or {}).get("learned"):
             return
+        if any(len(c) >= 3 and min(c.values) == 1.0 for c in evidence.by_subject("dead_over_batches", run).values()):
+            return  # a layer of ReLUs is dead from the start: what is saturated behind it is constant, whatever its own weights
         shares = {s: c.at(0) for s, c in evidence.by_subject("saturated_share", run).items() if c.at(0) is not None}
         final = {c.values[0].get("producer_module") for c in evidence.by_subject("loss_call", run).values()}
         stuck = "flat-from-start" in (evidence.fact("symptoms", run=run) or ())  # an output that is flat for every sample from the start

@@ -30,6 +30,9 @@ class AccumulationNotNormalised(Check):
         if len(active) != 1 or place is None or steps < 1 or passes[place] < self.least * steps:
             return
         count = passes[place] / steps
+        made = [row.get("factor") for column in evidence.by_subject("loss_made", run).values() for row in column.values]
+        if made and all(factor is not None and abs(factor) < 1.5 / count for factor in made):
+            return  # loss / k is what backward() is called on
         yield self.suspect(
             "accumulation-not-normalised", subject=next(iter(active)), step=0, location=place,
             measured=f"{passes[place]} backward passes here for {steps} optimizer steps: about {count:.3g} a step",
