@@ -10,7 +10,7 @@ from whyloss.curves.reading import CurveReading
 from whyloss.curves.rules import RULES
 from whyloss.curves.shape import Curve
 
-LONG = 2**18  # points; a longer curve is judged by this many of them
+LONG = 2**17  # points; a longer curve is judged by this many of them
 STRETCH = 64
 
 
@@ -40,7 +40,8 @@ def read_piece(x, y, lr, baseline, floor, window):
     if good.all():
         if y.size < 3 or y.size < 5 and np.ptp(y) > 0:
             return CurveReading("too-short-to-tell", detail=f"{y.size} values", first=float([*y, nan][0]), last=float([nan, *y][-1]))
-        y = np.clip(y, -1e100, 1e100)  # squares stay finite
+        if y.max() > 1e100 or y.min() < -1e100:
+            y = np.clip(y, -1e100, 1e100)  # squares stay finite
         if y.size > LONG:
             picked = stretches(y.size)
             curve = Curve(x[picked], y[picked], None if lr is None else lr[picked], baseline, floor, window, whole=(x, y))

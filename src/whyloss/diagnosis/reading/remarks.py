@@ -15,8 +15,9 @@ def remarks(run, found, series, curves, spiked, known):
         yield f"{name}: {spike.line()}"
     for name in dict.fromkeys(n for n in (found.train, *found.validation) if n in series):
         s = series[name]
-        if np.any(np.diff(s.steps) < 0):
-            row = int(np.argmax(np.diff(s.steps) < 0)) + 1
+        back = s.steps[1:] < s.steps[:-1]
+        if back.any():
+            row = int(np.argmax(back)) + 1
             yield f"{name}: the step counter goes back at row {row}: the run was resumed, or a second run was written to the same file"
         pattern = signs.epoch_period(s)
         if pattern:

@@ -1,5 +1,6 @@
 """One logged run judged: its label, each curve's label, what was noticed, and the single check to run next."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from whyloss.diagnosis.reading.whole import late_start, whole_label
 from whyloss.diagnosis.reading.zeros import without_blanks
 from whyloss.logged import LoggedRun, LoggedSeries
 
+LONG = 1 << 20  # points of a curve
 BROKEN = {"flat-from-start", "flat-at-baseline", "diverged", "non-finite", "plateau-high", "oscillating", "overfitting", "underfitting"}
 
 
@@ -85,11 +87,14 @@ def read_run(
     baseline, known = baseline_of(run, loss_name, classes, baseline)
     hidden, series = cleaned(run, found)
     rate, stated = main_rate(run, found), {"baseline": baseline, "floor": floor}
-    curves = {}
-    for name, s in series.items():
-        curves[name] = read_curve(s.steps, s.values, learning_rate=rate_at(rate, s), **(stated if name in (found.train, *found.validation) else {}))
-        if name in hidden:
-            curves[name] = as_hidden(curves[name], s, hidden[name])
+
+    @np.errstate(all="ignore")  # holds for one thread
+    def judge(name: str) -> CurveReading:
+        s = series[name]
+        reading = read_curve(s.steps, s.values, learning_rate=rate_at(rate, s), **(stated if name in (found.train, *found.validation) else {}))
+        return as_hidden(reading, s, hidden[name]) if name in hidden else reading
+
+    curves = dict(zip(series, _each(judge, series)))
     for name, why in found.no_losses.items():
         curves[name] = no_loss_curve(without_blanks(run.series[name]), why)
     pairs = _pairs(found, series, curves)
@@ -105,6 +110,14 @@ def read_run(
         remarks=tuple(remarks(run, found, series, curves, spiked, known)), baseline=baseline, run=run,
     )  # fmt: skip
     return replace(told, advice=advise(told))
+
+
+def _each(judge, series: dict[str, LoggedSeries]) -> list[CurveReading]:
+    """The judgement of every curve; of long ones two at a time, for numpy lets go of the interpreter while it works on an array."""
+    if len(series) < 2 or max(len(s) for s in series.values()) < LONG:
+        return [judge(name) for name in series]
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(judge, series))
 
 
 def _pairs(found: Roles, series: dict[str, LoggedSeries], curves: dict[str, CurveReading]) -> dict[tuple[str, str], CurveReading]:

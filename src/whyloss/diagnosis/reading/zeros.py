@@ -14,9 +14,11 @@ NEVER_NEAR = 0.05  # the positive losses stay above this share of their median: 
 def hidden_nans(loss: LoggedSeries, gradient_norm: LoggedSeries | None = None) -> tuple[np.ndarray, bool]:
     """(indices of points that are a filtered NaN, certain?). Certain where the gradient norm of such a step was logged as NaN or Inf."""
     nothing, y = np.array([], int), loss.values
-    zero = np.flatnonzero(y == 0.0)
-    positive = np.flatnonzero(y > 0)
-    if not zero.size or positive.size < 3 or (y < 0).any():
+    none = y == 0.0
+    if not none.any():  # as nearly always: the indices of millions of positive points are not needed
+        return nothing, False
+    zero, positive = np.flatnonzero(none), np.flatnonzero(y > 0)
+    if positive.size < 3 or (y < 0).any():
         return nothing, False
     zero = zero[zero > positive[0]]  # a log may begin with 0.0, before anything was trained
     if not zero.size:
@@ -35,8 +37,10 @@ def hidden_nans(loss: LoggedSeries, gradient_norm: LoggedSeries | None = None) -
 def without_blanks(series: LoggedSeries) -> LoggedSeries:
     """The series without the NaNs that mean "not logged in this row": before its first value, or in a fixed rhythm between its values."""
     good = np.isfinite(series.values)
+    if good.all():
+        return series
     at = np.flatnonzero(good)
-    if good.all() or at.size < 3 or np.isinf(series.values).any():
+    if at.size < 3 or np.isinf(series.values).any():
         return series
     gaps = np.diff(at)
     rhythm = np.median(gaps) > 1 and np.mean(gaps == np.median(gaps)) > 0.8 and good.size - at[-1] <= gaps.max()

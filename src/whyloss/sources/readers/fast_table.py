@@ -1,6 +1,7 @@
 """Long clean CSV files through polars, where it is installed. Whatever polars refuses is left to the own parser, which reads line by line."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from whyloss.sources.readers import dialect as dialects
 from whyloss.sources.readers import opened
 from whyloss.sources.readers.table import LABELS, Numbers, Table, Words
 
+LONG = 1 << 20  # rows
 LEAST = 4 << 20  # bytes: below this the import costs more than it saves
 _BLANKS = ["", "None", "none", "null", "NULL", "NA", "N/A", "n/a", "-"]
 
@@ -87,7 +89,11 @@ def read(path, dialect: dialects.Dialect, wanted=None) -> Table | None:
 
 def _table(frame, pl) -> Table:
     table = Table(frame.height)
-    for column in frame.get_columns():
+    columns = frame.get_columns()
+    if frame.height >= LONG and len(columns) > 1:  # chunks are put together two columns at a time
+        with ThreadPoolExecutor(2) as pool:
+            columns = list(pool.map(lambda column: column.rechunk(), columns))
+    for column in columns:
         gaps = column.null_count()
         if gaps == frame.height:
             continue
