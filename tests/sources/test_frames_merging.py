@@ -96,6 +96,24 @@ def test_fingerprints_beside_the_frames_are_compared_as_those_of_a_watched_run(t
     assert rows[0]["apart"] == 0.0 and rows[1]["apart"] > 0.05 and (rows[1]["rank"], rows[1]["parameter"]) == (1, "fc.weight")
 
 
+@pytest.mark.parametrize("launches, compared", [(("a", "b"), 2), (("a",), None)], ids=["both-ranks-resumed", "one-rank-was-killed-before-it-wrote"])
+def test_a_resumed_launch_is_compared_with_itself_and_not_with_the_one_before(tmp_path, launches, compared):
+    fact = {"kind": "DDP", "group": [0, 1], "place": None, "hook": None, "syncs": 2, "bypassed": {}, "unsynced": 0, "by_hand": 0, "averaged": 0,
+            "reduced": 2, "alone": 0, "names": ["fc.weight"], "trusted": True, "sampler": None}
+    for rank, mine in enumerate((("a", "b"), launches)):
+        for at, launch in enumerate(mine):
+            with FrameLedger(ledger_file(tmp_path, rank, 2)) as ledger:
+                ledger.columns([("loss", "run")])
+                ledger.observe("rank", {"rank": rank, "world": 2, "launch": launch})
+                ledger.observe("rank_replica", fact, "DDP")
+                for step in range(2):  # each launch counts its backward passes anew
+                    ledger.observe("rank_weights", {"values": [1.0, 0.5 + at, 0.5], "steps": step}, "DDP", step)
+                    ledger.frame(2 * at + step, np.ones(1, np.float32), 0.0)
+    rows = merge(tmp_path).series("ranks_weights", "DDP").values
+
+    assert (len(rows) or None) == compared and not any(row["apart"] for row in rows)
+
+
 def test_the_same_alert_of_several_ranks_is_one(tmp_path):
     for rank in range(3):
         leave(tmp_path, rank, 3, {0: numbers()}, events=[(0, "loss is not finite"), *([(0, "slow")] if rank == 1 else [])])

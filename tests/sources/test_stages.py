@@ -123,3 +123,44 @@ def test_torch_func_gives_the_same_gradients_and_losses():
 
     assert all(torch.equal(plain, each) for each in seen)
     assert [row["moved"] for row in next(iter(watch.evidence.by_subject("functional_grad").values())).values][1:] == [False] * 5
+
+
+def two_layers():
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+
+
+def test_a_model_trained_further_by_the_same_lines_is_judged_by_its_last_stage():
+    def script():
+        model = two_layers()
+        fit(model, torch.optim.Adam(model.parameters(), lr=0.05), 2, steps=60)
+        model[2] = nn.Linear(8, 2)
+        for parameter in model[0].parameters():
+            parameter.requires_grad = False
+        fit(model, torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=1e-9), 2, steps=25)
+
+    watch = watched(script)
+
+    assert watch.evidence.fact("stages") == {"seen": 2, "judged": 2} and watch.evidence.fact("stage_goes_on") is True
+    assert len(watch.evidence.series("loss")) == 25
+
+
+def test_folds_with_a_new_model_each_are_told_by_the_one_that_got_farthest():
+    def script():
+        for rate in (0.05, 1e-9):
+            model = two_layers()
+            fit(model, torch.optim.Adam(model.parameters(), lr=rate), 2, steps=60)
+
+    watch = watched(script)
+
+    assert watch.evidence.fact("stages") == {"seen": 2, "judged": 1}
+
+
+def test_an_optimizer_made_anew_for_each_epoch_begins_no_stage():
+    def script():
+        model = two_layers()
+        for _ in range(4):
+            fit(model, torch.optim.Adam(model.parameters(), lr=0.05), 2, steps=15)
+
+    watch = watched(script)
+
+    assert not watch.stages.earlier and len(watch.evidence.series("loss")) == 60
