@@ -17,7 +17,7 @@ demo: $(VENV)/.ok             # a training script with a real-life fault, watche
 test: $(VENV)/.ok
 	OMP_NUM_THREADS=1 $(PY) -m pytest -q -n 2
 
-FRAMEWORKS := pytorch-lightning lightning transformers accelerate pytorch-ignite "keras>=3"
+FRAMEWORKS := pytorch-lightning lightning transformers accelerate pytorch-ignite "keras>=3" "ray[train]"
 FASTAI     := fastdownload fastcore fasttransform fastprogress "plum-dispatch<2.10" matplotlib pandas scikit-learn scipy   # what fastai needs of its own
 TRACKERS   := tensorboard wandb mlflow-skinny sqlalchemy alembic trackio
 

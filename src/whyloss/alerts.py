@@ -63,7 +63,9 @@ class Alarms:
 
     def loss(self, step: int, value: float, subject: str = "run") -> list[Alert]:
         """A loss before its step. value: NaN and Inf allowed"""
-        held = self.losses.setdefault(subject, _Losses(subject))
+        held = self.losses.get(subject)
+        if held is None:
+            held = self.losses[subject] = _Losses(subject)
         return self._new(held.see(step, value, alone=len(self.losses) == 1))
 
     def gradient(self, step: int, names: list[str]) -> list[Alert]:

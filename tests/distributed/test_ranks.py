@@ -59,3 +59,34 @@ def test_torchrun_may_start_whyloss_or_be_started_by_it(tmp_path, how):
 
     assert json.loads(report.read_text())["findings"][0]["cause"] == "gradients-not-reduced", done.stderr[-800:]
     assert done.stderr.count("whyloss found") == 1
+
+
+def test_each_rank_freezes_its_steps_into_a_file_of_its_own(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("""
+import torch, whyloss
+from torch import nn
+torch.distributed.init_process_group("gloo")
+torch.manual_seed(0)
+model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 1)))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+x = torch.randn(256, 6)
+with whyloss.Monitor(model, optimizer, freeze=".", stop_on_nonfinite=True) as monitor:
+    monitor.freeze("step.whyloss", steps=10)
+    for _ in range(40):
+        at = torch.randint(0, 256, (32,))
+        loss = ((model(x[at]) - x[at, 0]) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+assert "one rank alone" in monitor.not_observed["the step"] and monitor.problem is None
+torch.distributed.destroy_process_group()
+""")
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
+    done = subprocess.run(torchrun, env={**FREE, "OMP_NUM_THREADS": "1"}, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr[-800:]
+    for rank in (0, 1):
+        told = subprocess.run([sys.executable, "-m", "whyloss", "diagnose", "--trust", "--json", f"step-rank{rank}.whyloss"], cwd=tmp_path,
+                              env={**FREE, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=200)
+        first = json.loads(told.stdout)["findings"][0]
+        assert first["cause"] == "loss-broadcasts" and first["trial"]["holds"]

@@ -115,6 +115,8 @@ def _file(file: Path, shown: str | None = None, **how):
 
 
 def _ranks(folder: Path, files: list[Path], **how):
+    from whyloss import checks
+    from whyloss.diagnosis.examine import examine
     from whyloss.render.health import health
     from whyloss.sources import framefile
     from whyloss.sources.merging import merge
@@ -125,8 +127,15 @@ def _ranks(folder: Path, files: list[Path], **how):
     states = [state_of(framefile.parts_of(file)) for file in files]
     running = [words for words, finished in states if not finished]
     merged = evidence.fact("ranks_merged")
-    return health(evidence, str(folder), told=sorted(told, key=lambda event: event["step"]), state=running[0] if running else states[0][0],
-                  finished=not running, about=f"{merged['ranks']} ranks, {merged['frames']} common frames", **how)
+    found = [f for check in checks.ALL if check.stage == "ranks" for f in examine(check(), evidence).findings]
+    missing = [f"rank {rank} is left out: {why}" for rank, why in merged["absent"].items()]
+    if merged["incomplete"]:
+        missing.append(f"a part of {merged['incomplete'][0]} was not read, so there is no norm of it"
+                       + (f", nor of {len(merged['incomplete']) - 1} more" if len(merged["incomplete"]) > 1 else ""))
+    shown = health(evidence, str(folder), told=sorted(told, key=lambda event: event["step"]), state=running[0] if running else states[0][0],
+                   finished=not running, about=f"{merged['ranks']} ranks, {merged['frames']} common frames", **how)
+    shown.findings, shown.noticed = found, [*missing, *shown.noticed]
+    return shown
 
 
 def _watched(evidence, path: str, **how):

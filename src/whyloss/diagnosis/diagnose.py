@@ -292,7 +292,8 @@ def _verdict(walk: Walk, findings: list[Finding]) -> tuple[str, str]:
 def _not_examined(walk: Walk) -> tuple[str, ...]:
     # checks that need a symptom have nothing to explain in a training that learns: that is no gap
     # and with one process there are no ranks to compare
-    silent = ("'symptoms'",) if walk.evidence.has("rank") else ("'symptoms'", "'ranks_")
+    # (norms of replicas are compared where there are no fingerprints of them)
+    silent = ("'symptoms'", "'ranks_apart'") if walk.evidence.has("rank") else ("'symptoms'", "'ranks_")
     rows = [f"{e.check}: {e.reason}" for e in walk.examinations if e.outcome == "unexamined" and not any(word in (e.reason or "") for word in silent)]
     heard = walk.evidence.fact("ranks_heard", default={"absent": {}, "unfinished": {}})
     rows += [f"rank {rank}: no evidence: {why}" for rank, why in heard["absent"].items()]

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from whyloss.evidence import Evidence, Series
+from whyloss.finding import Finding
 from whyloss.render import chart, words
 from whyloss.render.json import dumps
 from whyloss.render.terminal import glyphs, write
@@ -75,6 +76,7 @@ class Health:
     noticed: list[str] = field(default_factory=list)
     events: list[dict] = field(default_factory=list)
     step: int | None = None
+    findings: list[Finding] = field(default_factory=list)   # of the checks that compare ranks
 
     def as_dict(self) -> dict:
         last = self.loss.values[-1] if self.loss else None
@@ -82,6 +84,9 @@ class Health:
                 "loss": {"first": self.loss.values[0] if self.loss else None, "last": last},
                 "layers": [{"name": row.name, **row.values, "outside_guide": row.outside, "trend": row.trend} for row in self.rows],
                 "trend_of": self.trend_of, "noticed": self.noticed, "events": self.events,
+                "between_ranks": [{"cause": f.cause, "status": f.status, "subject": f.subject, "step": f.step,
+                                   "location": str(f.location) if f.location else None, "measured": f.measured, "message": f.message}
+                                  for f in self.findings],
                 "guides": {name: {"low": guide.low, "high": guide.high, "source": guide.source} for name, guide in GUIDES.items()}}
 
 
@@ -236,7 +241,8 @@ def show(health: Health, console: Console, *, everything: bool = False) -> None:
         _table(health, console, marks, everything)
     else:
         write(console, Text("no layer was measured yet" if not health.finished else "no layer was measured"), above=True)
-    for title, lines in (("stands out", health.noticed), ("told", [_event(event) for event in health.events])):
+    between = [f"{f.status}: {f.cause}{f' ({f.location})' if f.location else ''}: {f.message} {f.measured}" for f in health.findings]
+    for title, lines in (("between ranks", between), ("stands out", health.noticed), ("told", [_event(event) for event in health.events])):
         if lines:
             write(console, Text(title, style="bold"), above=True)
             for line in lines:

@@ -9,6 +9,8 @@ import signal
 import sys
 from pathlib import Path
 
+HURRIED = 15.0    # seconds for experiments in a process that its owner ends soon
+
 _state: dict = {}
 
 
@@ -59,7 +61,7 @@ def _watch() -> None:
     watch = Watch(steps=_state["settings"].get("steps"))
     watch.ledger = Ledger(_state["session"])
     watch.ranks.folder = Path(os.environ.get("WHYLOSS_RANKS") or _state["session"])
-    watch.ranks.on_group = _group_is_formed
+    watch.ranks.on_group, watch.ranks.on_end = _group_is_formed, _script_is_over
     _state["watch"] = watch.start()
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=watch.fork)
@@ -100,6 +102,9 @@ def _script_is_over() -> None:
     watch = _state.get("watch")
     if watch is None or os.getpid() != _state["pid"]:
         return
+    _state["watch"] = None  # once
+    if watch.patches.elsewhere:  # its owner, Ray Train, say, ends the process within half a minute
+        _state["settings"]["budget"] = min(HURRIED, _state["settings"].get("budget", HURRIED))
     trained = watch.window_count or watch.step_count or watch.program.modules or any(
         map(watch.evidence.has, ("gradient_free_loss", "functional_grad")))
     with contextlib.suppress(Exception):

@@ -1,5 +1,6 @@
 """Patches of torch.distributed and of data loaders for a watch: hear what the ranks' loops do, call nothing of our own."""
 
+import contextlib
 import functools
 
 import torch
@@ -18,7 +19,7 @@ def install(patches) -> None:
         _exchanges(patches)
 
 
-def _tensors(arguments) -> list[torch.Tensor]:
+def tensors_of(arguments) -> list[torch.Tensor]:
     """The tensors handed to a collective, alone or in a list. Groups and operations are not looked into."""
     flat = [t for a in arguments for t in (a if type(a) in (list, tuple) else (a,))]
     return [t for t in flat if isinstance(t, torch.Tensor)]
@@ -33,6 +34,7 @@ def _wrappers(patches) -> None:
         @functools.wraps(original)
         def __init__(self, *args, **kwargs):
             original(self, *args, **kwargs)
+            patches.adopt()
             if heard():
                 with guard():
                     ranks.wrapped(self, place.here(2))
@@ -57,7 +59,7 @@ def _exchanges(patches) -> None:
         def exchange(*args, **kwargs):
             if heard():
                 with guard():
-                    ranks.exchanged(_tensors([*args, *kwargs.values()]))
+                    ranks.exchanged(tensors_of([*args, *kwargs.values()]))
             return original(*args, **kwargs)
         return exchange
 
@@ -70,7 +72,17 @@ def _exchanges(patches) -> None:
             return result
         return init_process_group
 
+    def make_end(original):
+        @functools.wraps(original)
+        def destroy_process_group(*args, **kwargs):
+            if ranks.on_end is not None and patches.elsewhere:
+                with contextlib.suppress(Exception):
+                    ranks.on_end()
+            return original(*args, **kwargs)
+        return destroy_process_group
+
     patches._replace(torch.distributed, "init_process_group", make_group)
+    patches._replace(torch.distributed, "destroy_process_group", make_end)
     for name in EXCHANGES:
         if hasattr(torch.distributed, name):
             patches._replace(torch.distributed, name, make)

@@ -110,21 +110,22 @@ class Fold:
         self.calls: dict[tuple, dict] = {}
         self.raised: dict[int, dict] = {}
 
-    def read(self, rank: int, file: Path) -> None:
-        """One rank's file, row by row."""
+    def read(self, rank: int, file: Path, after: int = 0) -> None:
+        """One rank's file, row by row. after: only what was written after this row, as a resumed run counts anew"""
         base = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
         apart: dict[str, list] = {}
         try:
             final = base.execute("SELECT count(*) FROM latest").fetchone()[0] == 0
             mine: dict[str, dict] = {}
-            for subject, value in self._rows(base, ("rank_replica",), final):
+            for subject, value in self._rows(base, ("rank_replica",), final, after):
                 mine[subject] = json.loads(value)
             for name, fact in mine.items():
                 self._replica(name, fact)
             for table in ("observation", "latest"):
                 marks = ",".join("?" * len(_WANTED))
                 for quantity, subject, step, text in base.execute(
-                        f"SELECT quantity, subject, step, value FROM {table} WHERE quantity IN ({marks}) ORDER BY rowid", _WANTED):
+                        f"SELECT quantity, subject, step, value FROM {table} WHERE rowid > ? AND quantity IN ({marks}) ORDER BY rowid",
+                        (after, *_WANTED)):
                     self._row(rank, quantity, subject, step, json.loads(text), mine, apart)
         finally:
             base.close()
@@ -133,9 +134,9 @@ class Fold:
         self.seen.append(rank)
 
     @staticmethod
-    def _rows(base, quantities, final):
-        table = "observation" if final else "latest"
-        return base.execute(f"SELECT subject, value FROM {table} WHERE quantity IN ({','.join('?' * len(quantities))}) ORDER BY rowid", quantities)
+    def _rows(base, quantities, final, after):
+        table, marks = "observation" if final else "latest", ",".join("?" * len(quantities))
+        return base.execute(f"SELECT subject, value FROM {table} WHERE rowid > ? AND quantity IN ({marks}) ORDER BY rowid", (after, *quantities))
 
     def _replica(self, name: str, fact: dict) -> None:
         """Sums and extremes of the ranks' own counts."""

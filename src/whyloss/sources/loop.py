@@ -21,7 +21,7 @@ class Patches:
     def __init__(self, watch):
         self.watch = watch
         self.hooks = True
-        self.thread = threading.get_ident()
+        self.thread = self.first = threading.get_ident()
         self.undo: list = []
 
     def _replace(self, owner, name: str, make) -> None:
@@ -40,6 +40,20 @@ class Patches:
     def heard(self) -> bool:
         """Whether this thread's calls are the training's (worker threads and the backward pass are not)."""
         return self.watch.awake and threading.get_ident() == self.thread and torch._C._current_graph_task_id() == -1
+
+    def adopt(self) -> None:
+        """An optimizer is made, or a model wrapped, in another thread, and nothing was trained before: the training is there (Ray Train, say)."""
+        watch = self.watch
+        if watch.awake and threading.get_ident() != self.thread and not (watch.window_count or watch.step_count) and \
+                torch._C._current_graph_task_id() == -1:
+            self.thread = threading.get_ident()
+            watch.recorder.installed = False  # where it was put on, it hears nothing of this thread
+            watch.recorder.install()
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the training runs in another thread than that which imported torch: then the process is somebody else's."""
+        return self.thread != self.first
 
     def install(self) -> None:
         self._modules()
@@ -151,7 +165,7 @@ class Patches:
     def _optimizers(self) -> None:
         from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-        watch, heard = self.watch, self.heard
+        watch, heard, adopt = self.watch, self.heard, self.adopt
         if self.hooks:
             self.undo.append((None, None, register_optimizer_step_pre_hook(self.before_step)))
             self.undo.append((None, None, register_optimizer_step_post_hook(self.after_step)))
@@ -160,6 +174,7 @@ class Patches:
             @functools.wraps(original)
             def __init__(self, *args, **kwargs):
                 original(self, *args, **kwargs)
+                adopt()
                 if heard():
                     watch.optimizer_made(self, place.here(2))
             return __init__

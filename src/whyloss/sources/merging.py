@@ -58,7 +58,7 @@ def merge(folder, *, memory: int = MEMORY) -> Evidence:
     Raises LogUnreadable where no ledger lies.
     """
     files = ledgers(folder)
-    state, fold, steps, unread, last = _State(), Fold(), None, {}, {}
+    state, fold, steps, unread, last, launches = _State(), Fold(), None, {}, {}, {}
     for rank, file in files.items():
         try:
             mine = framefile.steps_of(file)
@@ -74,8 +74,9 @@ def merge(folder, *, memory: int = MEMORY) -> Evidence:
             if state.steps is None:
                 state.begin(_chosen(steps, file, memory))
             state.read(rank, file)
-            if _fingerprints(file):
-                fold.read(rank, file)
+            after, launch = _fingerprints(file)
+            if after is not None and launches.setdefault("first", launch) == launch:  # not those of an earlier launch of the run
+                fold.read(rank, file, after)
         except (sqlite3.Error, OSError, ValueError, KeyError) as error:
             unread[rank] = str(error)
     evidence = state.evidence()
@@ -95,9 +96,12 @@ def _chosen(steps, file: Path, memory: int) -> np.ndarray:
     return steps if len(steps) <= most else steps[np.unique(np.linspace(0, len(steps) - 1, most).round().astype(int))]
 
 
-def _fingerprints(file: Path) -> bool:
+def _fingerprints(file: Path) -> tuple[int | None, str | None]:
+    """The row after which the fingerprints of the last launch begin, None where there are none; and which launch that was."""
     with framefile.opened(file) as base:
-        return base.execute("SELECT 1 FROM observation WHERE quantity LIKE 'rank\\_%' ESCAPE '\\' LIMIT 1").fetchone() is not None
+        row = base.execute("SELECT rowid, value FROM observation WHERE quantity = 'rank' ORDER BY rowid DESC LIMIT 1").fetchone() or (0, "{}")
+        there = base.execute("SELECT 1 FROM observation WHERE rowid > ? AND quantity LIKE 'rank\\_%' ESCAPE '\\' LIMIT 1", row[:1]).fetchone()
+    return row[0] if there else None, json.loads(row[1]).get("launch")
 
 
 class _State:

@@ -26,12 +26,19 @@ HOOKS = ("allreduce_hook", "fp16_compress_hook", "bf16_compress_hook", "powerSGD
          "bf16_compress_wrapper")  # communication hooks that leave the same gradient on every rank
 
 
+def _sparse():
+    at = DENSE
+    while at < 2**48:
+        yield at
+        at += at // 4
+
+
+_SPARSE = frozenset(_sparse())
+
+
 def due(count: int) -> bool:
     """Whether the count-th event is sampled: 0 to 15, then 16, 20, 25, 31, ..."""
-    at = DENSE
-    while at < count:
-        at += max(1, at // 4)
-    return count < DENSE or count == at
+    return count < DENSE or count in _SPARSE
 
 
 @dataclass
@@ -74,6 +81,7 @@ class Ranks:
         self.folder: Path | None = None
         self.file: Ledger | None = None
         self.on_group = None                   # called when a process group was formed
+        self.on_end = None                     # called before it is given up, in a process that belongs to somebody else
         self.replicas: dict[int, Replica] = {}
         self.by_hand: Replica | None = None
         self.inside: Replica | None = None     # the wrapper whose forward runs and is sampled

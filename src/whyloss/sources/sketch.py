@@ -16,7 +16,8 @@ def weights(tensors) -> list[float]:
     """
     with torch.no_grad():
         parts = [_folded(t) for t in tensors]
-        return torch.stack([p for three in parts for p in three]).tolist() if parts else []
+        device = next((three[0].device for three in parts if three[0].device.type != "cpu"), None)  # one transfer for all of them
+        return torch.stack([p if device is None else p.to(device) for three in parts for p in three]).tolist() if parts else []
 
 
 def _folded(tensor: torch.Tensor | None) -> tuple:
@@ -34,7 +35,7 @@ def _folded(tensor: torch.Tensor | None) -> tuple:
         a = a + sign * torch.dot(block, first[:len(block)])
         b = b + sign * torch.dot(block, second[:len(block)])
     size = torch.linalg.vector_norm(flat, dtype=torch.float32 if not flat.is_complex() else None).float()
-    return size.cpu(), a.cpu(), b.cpu()
+    return size, a, b
 
 
 def _signs(device) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,8 +1,8 @@
 """Several trainings in one script: pretraining and fine-tuning, folds, a search. Each is watched as a training of its own.
 
 A stage begins where backward() reaches none of the tensors that were trained before, or where a new optimizer goes on with some
-of them from another line, or with others of the model. Models that take turns (a generator and its critic) are one training: where an earlier one comes back,
-the watch goes back to it and looks for stages no more.
+of them from another line, or with others of the model. Models that take turns (a generator and its critic) are one training: where
+an earlier one comes back, the watch goes back to it and looks for stages no more.
 """
 
 import math

@@ -135,7 +135,8 @@ def _row(watch, window, step, name: str, guess: int, target, logged: bool = Fals
         prediction = prediction.clamp_min(1e-30).log()
     row = {"function": name, "reduction": "mean", "module": step.module, "counts": True, "written": True, "shape": list(prediction.shape),
            "target_shape": list(target.shape) if target is not None else None, "producer": made.rstrip("_"), "producer_module": module,
-           "producer_place": made_at, "pooled_from": stepfacts.pooled_from(window, made_by), "weighted": False, "smoothing": 0.0, "value": None, "logged": logged,
+           "producer_place": made_at, "pooled_from": stepfacts.pooled_from(window, made_by), "weighted": False, "smoothing": 0.0,
+           "value": None, "logged": logged,
            "min": float(prediction.min()), "max": float(prediction.max()), "std": float(prediction.std()) if prediction.numel() > 1 else 0.0}
     if made_by is not None and row["producer"] in ("softmax", "log_softmax"):
         row["producer_shape"] = list(window.meta[made_by.inputs[0]].shape)

@@ -186,6 +186,39 @@ def test_the_budget_is_kept_whatever_a_sample_costs(step, sample, idle):
     assert one_in == pytest.approx(sample / (0.01 * step - idle), rel=0.2, abs=0.3)
 
 
+def test_what_is_spent_beside_the_samples_never_starves_them():
+    model = deep(2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with Monitor(model, optimizer) as monitor:
+        nn.functional.cross_entropy(model(torch.randn(32, 12)), Y).backward()
+        optimizer.step()
+        known, = monitor.sampler.known.values()
+        monitor.bucket.early, monitor.bucket.typical, monitor.bucket.balance, monitor.bucket.owed = 2**62, 0.001, 0.0, 0.05
+        now, steps = monitor._last, 0
+        while not monitor.sampler.open and steps < 2000:
+            now, monitor._since, monitor._entered, steps = now + 0.001, 30e-6, time.perf_counter(), steps + 1
+            monitor._plain_step(known, now)  # a step of 1 ms earns 10 us, and 30 us are spent: a fifth of the 10 is for samples
+    assert 450 < steps < 700
+
+
+def test_the_first_steps_are_seen_whatever_they_cost():
+    model = deep(2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with Monitor(model, optimizer, budget=1e-6) as monitor:
+        for _ in range(100):
+            nn.functional.cross_entropy(model(torch.randn(32, 12)), Y).backward()
+            optimizer.step()
+    assert monitor.history.series("grad_norm").steps == [0, 4, 16, 64]
+
+
+def test_one_sample_that_was_interrupted_for_long_does_not_silence_the_rest():
+    bucket = Bucket(0.01)
+    spend(bucket, 0.01, 0.002, 0.0, 500)
+    bucket.step(0.01, 0.4)
+    bucket.sampled(0.4)
+    assert spend(bucket, 0.01, 0.002, 0.0, 400)[1] < 30
+
+
 def test_a_long_pause_is_followed_by_no_burst():
     bucket = Bucket(0.01)
     spend(bucket, 0.01, 0.002, 0.0, 500)

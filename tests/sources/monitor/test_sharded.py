@@ -75,7 +75,7 @@ def test_ranks_sample_the_same_steps_without_a_word_between_them(two_ranks):
         """The steps that a rank would sample whose samples cost so much."""
         with Monitor(model, optimizer) as monitor:
             monitor.sampler.drop()
-            monitor.bucket.samples, monitor.bucket.typical, monitor.bucket.balance = 9, cost, 1e9
+            monitor.bucket.samples, monitor.bucket.typical, monitor.bucket.balance, monitor.bucket.early = 9, cost, 1e9, 2**62
             monitor._bares.append(0.010)
             chosen = []
             for step in range(1, 65):

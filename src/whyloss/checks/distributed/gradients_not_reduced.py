@@ -32,7 +32,7 @@ class GradientsNotReduced(Check):
             if not fact["most_alone"] or on_purpose(fact):
                 continue
             if fact["kind"] == "DistributedDataParallel":
-                if fact["least_reduced"] == 0 or self._part_later(evidence, name, run):
+                if (fact["least_reduced"] == 0 or self._part_later(evidence, name, run)) and not self._stay_equal(evidence, name, run):
                     yield self._past_the_wrapper(name, fact, apart)
             elif fact["kind"] == "by hand" and not wrapped and not fact["by_hand"] and self._divided(evidence, fact, name, run):
                 yield self._never_wrapped(evidence, fact, apart, run)
@@ -41,6 +41,12 @@ class GradientsNotReduced(Check):
     def _part_later(evidence, name, run) -> bool:
         """Some steps were averaged, others not: a fault where the weights are no longer the same afterwards."""
         return any(row["apart"] > APART for row in evidence.series("ranks_weights", name, run).values)
+
+    @staticmethod
+    def _stay_equal(evidence, name, run) -> bool:
+        """The weights are the same on all ranks, step after step: something that was not heard averages the gradients."""
+        rows = evidence.series("ranks_alone", name, run).values
+        return len(rows) > 3 and all(row["apart"] <= APART for row in rows)
 
     @staticmethod
     def _divided(evidence, fact, name, run) -> bool:

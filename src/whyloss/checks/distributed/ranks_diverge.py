@@ -55,6 +55,8 @@ class RanksDiverge(Check):
         if first == 0:
             return "the ranks start from different weights", ()
         after, at_step = (evidence.series(q, name, run).at(first - 1) for q in ("ranks_gradients", "ranks_step_gradients"))
+        if after is None and at_step is None:
+            return "weights differ where the ranks were first compared", ()
         if at_step and at_step["rates"][1] is not None and at_step["rates"][1] != at_step["rates"][0]:
             return f"learning rates differ between ranks ({at_step['rates'][0]} and {at_step['rates'][1]})", ("schedule",)
         if after and after["apart"] > 1e-6:

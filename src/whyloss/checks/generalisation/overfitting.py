@@ -57,8 +57,8 @@ class Overfitting(Check):
             return
         yield self.prove("overfitting", subject="validation accuracy", step=held_out.steps[-1], explains=("overfitting",),
                          location=next(iter(evidence.by_subject("root", run)), None),
-                         measured=f"training accuracy {known:.3f} at loss {losses[0]:.3g}; validation accuracy {median(new):.3f} at loss {losses[1]:.3g}, "
-                                  f"which falls no more ({middle:.3g} half-way)",
+                         measured=f"training accuracy {known:.3f} at loss {losses[0]:.3g}; validation accuracy {median(new):.3f} at loss "
+                                  f"{losses[1]:.3g}, which falls no more ({middle:.3g} half-way)",
                          expected=f"a gap below {self.gap:g}",
                          message="Every training sample is known by heart, and what was learned does not hold for others.",
                          remedies=("more data or augmentation", "weight decay, dropout, or a smaller model"))

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from whyloss.check import Check, Need
 
-
 _ADAPTIVE = ("Adam", "NAdam", "RAdam", "Adagrad", "Adadelta", "RMSprop", "Rprop", "Adamax")  # AdamW by its group's decoupled_weight_decay
 
 

@@ -15,7 +15,8 @@ class ActivationOnLogits(Check):
     Sees      the operation that made the input of a cross-entropy, called or written by hand.
     Expects   the plain output of a layer.
     Means     logits that cannot be negative (or large) cannot rule a class out; where ReLU gives 0 no gradient passes.
-    Not for   class maps pooled behind a ReLU where the training learns, regression outputs, tanh with a factor behind it, embeddings in a contrastive loss.
+    Not for   class maps pooled behind a ReLU where the training learns, regression outputs, tanh with a factor behind it, embeddings in a
+              contrastive loss.
     Source    Goodfellow et al. 2016, section 6.2.2; Stack Overflow 47352366: only the experiment says how much it costs.
     """
 

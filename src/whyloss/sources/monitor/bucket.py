@@ -8,7 +8,9 @@ from collections import deque
 from dataclasses import dataclass
 from statistics import median
 
-CAP = 3.0      # so many samples may be saved up, no more: a long pause is no reason for a burst
+CAP = 3.0      # so many samples may be saved up, no more: a long pause is no reason for a burst; and so many owed
+OTHERS = 0.8   # of what is earned may go to steps that are not sampled, to writing, to being interrupted: the rest is for samples
+EARLY = (4, 16, 64)  # steps that are sampled whatever they cost: a short training is seen too. Reported, not charged
 
 
 @dataclass(frozen=True)
@@ -24,32 +26,43 @@ class Cost:
 
 
 class Bucket:
-    """`share` of the step time may be spent. The first sample pays for warming up and is reported, not charged."""
+    """`share` of the step time may be spent. The first sample pays for warming up and is reported, not charged.
+
+    balance  for samples        owed  by steps that were not sampled; below 0: paid in advance
+    early    the step from which on the next sample comes, whatever it costs
+    """
 
     def __init__(self, share: float):
         self.share = share
-        self.balance = 0.0
+        self.balance = self.owed = 0.0
         self.samples = 0
+        self.early = 0
         self.typical = 0.0   # seconds of a sample: the median of the last five
         self._costs: deque[float] = deque(maxlen=5)
 
     def step(self, bare: float, own: float) -> None:
-        """Earn for a step of `bare` seconds, pay `own` seconds."""
-        self.balance += self.share * bare - own
+        """Earn for a sampled step of `bare` seconds, pay `own` seconds."""
+        self.balance += self.share * bare - own - min(self.owed, 0.0)
+        self.owed = max(self.owed, 0.0)
+        if self.typical:  # one sample that was interrupted for long must not silence the rest
+            self.balance = max(self.balance, -CAP * self.typical)
 
     def sampled(self, seconds: float, unpaid: float = 0.0) -> None:
-        """A sample is complete and took so long, all in all; `unpaid` of that the next step will pay."""
+        """A sample is complete and took so long, all in all; `unpaid` of that was not part of a step yet."""
         self.samples += 1
+        self.owed -= unpaid
         if self.samples == 1:
-            self.balance = unpaid
+            self.balance = 0.0
             self._costs.append(seconds / 2)  # the first one is slow; a guess until there is a second
         else:
             if self.samples == 2:
                 self._costs.clear()
             self._costs.append(seconds)
+            self.balance += seconds - unpaid if self.samples <= 1 + len(EARLY) else -unpaid
+        self.early = EARLY[self.samples - 1] if self.samples <= len(EARLY) else 2**62
         self.typical = median(self._costs)
 
     def affords(self, unpaid: float = 0.0) -> bool:
-        if self.typical and self.balance > CAP * self.typical:
-            self.balance = CAP * self.typical
-        return self.samples == 0 or self.balance - unpaid >= self.typical
+        if self.typical:
+            self.balance, self.owed = min(self.balance, CAP * self.typical), min(self.owed, CAP * self.typical)
+        return self.samples == 0 or self.balance - unpaid - min(self.owed, 0.0) >= self.typical

@@ -14,6 +14,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from whyloss.sources.collectives import EXCHANGES, tensors_of
 
 _listening: list = []
+_of_ranks: list = []   # those of them that train beside other ranks
 _scaled: list = []     # (weak reference to the scaled loss, the loss)
 _undo: list = []
 OWN = 4                # of these, without the collectives of a training with several ranks
@@ -28,7 +29,9 @@ def listen(monitor) -> None:
         _undo.append(_replaced(torch.autograd, "backward", _hearing_backward))
         _undo.append(_replaced(torch.amp.GradScaler, "scale", _hearing_scale))
     _listening.append(monitor)
-    if monitor.ranks is not None and len(_undo) == OWN:
+    if monitor.ranks is not None:
+        _of_ranks.append(monitor)
+    if _of_ranks and len(_undo) == OWN:
         _undo.extend(_replaced(torch.distributed, name, _hearing_exchange) for name in EXCHANGES if hasattr(torch.distributed, name))
 
 
@@ -36,6 +39,7 @@ def unlisten(monitor) -> None:
     if monitor in _listening:
         _listening.remove(monitor)
         if monitor.ranks is not None:
+            _of_ranks.remove(monitor)
             with contextlib.suppress(Exception):  # whatever a model's hooks are, the training goes on
                 monitor.ranks.close()
     if not _listening:
@@ -79,24 +83,21 @@ def _hearing_backward(original):
         if _listening and _in_backward() == -1 and not torch.compiler.is_compiling():
             for monitor in tuple(_listening):
                 monitor.hear_loss(tensors)
-            for monitor in _of_ranks():
-                monitor.ranks.before_backward(tensors)
-            result = original(tensors, *args, **kwargs)
-            for monitor in _of_ranks():
-                monitor.ranks.after_backward()
-            return result
+            if _of_ranks:
+                for monitor in tuple(_of_ranks):
+                    monitor.ranks.before_backward(tensors)
+                result = original(tensors, *args, **kwargs)
+                for monitor in tuple(_of_ranks):
+                    monitor.ranks.after_backward()
+                return result
         return original(tensors, *args, **kwargs)
     return backward
-
-
-def _of_ranks() -> list:
-    return [monitor for monitor in _listening if monitor.ranks is not None]
 
 
 def _hearing_exchange(original):
     @functools.wraps(original)
     def exchange(*args, **kwargs):
-        for monitor in _of_ranks():
+        for monitor in tuple(_of_ranks):
             monitor.ranks.exchanged(tensors_of((*args, *kwargs.values())))
         return original(*args, **kwargs)
     return exchange

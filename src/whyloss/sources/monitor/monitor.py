@@ -19,7 +19,7 @@ from whyloss.errors import BadInput
 from whyloss.evidence import Evidence
 from whyloss.sources.framefile import blank, is_absent
 from whyloss.sources.monitor import ears, replicas
-from whyloss.sources.monitor.bucket import Bucket, Cost
+from whyloss.sources.monitor.bucket import OTHERS, Bucket, Cost
 from whyloss.sources.monitor.culprit import culprit, described
 from whyloss.sources.monitor.freezing import STEPS, Freezer, capturing
 from whyloss.sources.monitor.history import History
@@ -347,11 +347,11 @@ class Monitor:
         """A step that is not sampled. In one piece: between two steps the caches have forgotten us, and each call costs microseconds."""
         own, bucket = self._since, self.bucket
         bare = max(now - self._last - own, 0.0)
-        self._bare += bare
-        self._own += own
-        self._last, self._since = now, 0.0
+        self._bare, self._own, self._last, self._since = self._bare + bare, self._own + own, now, 0.0
         self._bares.append(bare)
-        bucket.balance += bucket.share * bare - own
+        earned, owed = bucket.share * bare, bucket.owed + own
+        paid = owed if owed < OTHERS * earned else OTHERS * earned
+        bucket.balance, bucket.owed = bucket.balance + earned - paid, owed - paid
         if self._losses:
             self._take_loss(known, self._first + known.step)
         known.step += 1
@@ -360,7 +360,7 @@ class Monitor:
             self._tick()
         if self._flying:
             self._land()
-        if (self.every is not None or bucket.balance >= bucket.typical) and self._wants():
+        if (self.every is not None or bucket.balance >= bucket.typical or self.steps >= bucket.early) and self._wants():
             self._begin_sample()
 
     def _after(self, known: Known, optimizer, now: float) -> None:
@@ -416,8 +416,7 @@ class Monitor:
             self._bare += bare
             self._bares.append(bare)
             self.bucket.step(bare, own)
-        self._own += own
-        self._last, self._since = now, 0.0
+        self._own, self._last, self._since = self._own + own, now, 0.0
 
     def _pending(self) -> float:
         """Own seconds since the last step ended, up to now."""
@@ -430,6 +429,8 @@ class Monitor:
             return False
         if self.every is not None:
             return step % self.every == 0
+        if step >= self.bucket.early:
+            return True
         if not self.bucket.affords(self._pending()):
             return False
         if self._world > 1 and self.bucket.samples > 1 and self._bares:
