@@ -68,9 +68,9 @@ class Stages:
         if not trained & self.watch.ever_reached:
             return True
         fresh = {id(p) for key, o in self.watch.optimizers.items() if self.made.get(key) for group in o.param_groups for p in group["params"]}
-        if where in self.places:  # an optimizer that is made anew for each epoch is no stage; one for other tensors is
+        if where in self.places:  # an optimizer made anew for each epoch, or for more layers that thaw, is no stage; one that leaves some out is
             before = self._trained()
-            return bool(before) and before != fresh and trained <= fresh
+            return bool(before - fresh) and trained <= fresh
         return bool(trained & fresh)
 
     def _trained(self) -> set[int]:
