@@ -10,7 +10,7 @@ from whyloss.curves.reading import CurveReading
 from whyloss.curves.rules import RULES
 from whyloss.curves.shape import Curve
 
-LONG = 2**17  # points; a longer curve is judged by this many of them
+LONG = 2**16  # points; a longer curve is judged by this many of them
 STRETCH = 64
 
 

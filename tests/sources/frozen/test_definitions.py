@@ -157,6 +157,6 @@ def test_tensors_stay_shared_and_parameters_parameters():
 @pytest.mark.parametrize("function", [torch.relu, torch.nn.functional.max_pool2d, torch.Tensor.add, torch.Tensor.grad.__get__,
                                       torch.Tensor.__getitem__, torch._C._nn.gelu, torch.einsum, torch.special.expit,
                                       torch.nn.utils.clip_grad_norm_, torch.Tensor.T.__get__],
-                         ids=str)
+                         ids=lambda function: getattr(function, "__name__", "function"))
 def test_functions_of_torch_are_known_by_name(function):
     assert Thawing(frozen(function, Vault(), Texts()), None, None).load() == function

@@ -89,11 +89,7 @@ def read(path, dialect: dialects.Dialect, wanted=None) -> Table | None:
 
 def _table(frame, pl) -> Table:
     table = Table(frame.height)
-    columns = frame.get_columns()
-    if frame.height >= LONG and len(columns) > 1:  # chunks are put together two columns at a time
-        with ThreadPoolExecutor(2) as pool:
-            columns = list(pool.map(lambda column: column.rechunk(), columns))
-    for column in columns:
+    for column in whole_columns(frame):
         gaps = column.null_count()
         if gaps == frame.height:
             continue
@@ -104,6 +100,18 @@ def _table(frame, pl) -> Table:
             continue
         table.words[column.name] = words_of(kept, rows, frame.height)
     return table
+
+
+def whole_columns(frame, kind=None) -> list:
+    """The columns of a frame, each in one piece (two at a time where they are long); numbers as `kind`, if given."""
+    def whole(column):
+        return (column.cast(kind) if kind is not None and column.dtype.is_numeric() else column).rechunk()
+
+    columns = frame.get_columns()
+    if frame.height < LONG or len(columns) < 2:
+        return [whole(column) for column in columns]
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(whole, columns))
 
 
 def words_of(kept, rows: np.ndarray | None, height: int) -> Words:

@@ -9,7 +9,7 @@ import numpy as np
 from whyloss.errors import LogUnreadable, NothingLogged
 from whyloss.logged import LoggedRun
 from whyloss.sources.readers import delimited, dialect, opened, roles
-from whyloss.sources.readers.fast_table import words_of
+from whyloss.sources.readers.fast_table import whole_columns, words_of
 from whyloss.sources.readers.table import LABELS, Numbers, Table, Words
 
 FORMAT = "parquet"
@@ -73,7 +73,7 @@ def _polars(path, arrow: bool, keep) -> Table | None:
             schema = (pl.read_ipc_schema if arrow else pl.read_parquet_schema)(path)
             frame = (pl.read_ipc if arrow else pl.read_parquet)(path, columns=[name for name in schema if keep(name)])
         table = Table(frame.height)
-        for column in frame.get_columns():
+        for column in whole_columns(frame, pl.Float64):
             if column.dtype.is_temporal() and column.dtype not in (pl.Time, pl.Duration):
                 column = column.cast(pl.Datetime("us")).dt.timestamp("us").cast(pl.Float64) / 1e6
             gaps = column.null_count()
