@@ -55,9 +55,9 @@ def test_spares_tensors_that_are_updated_by_hand():
 
 def test_names_the_optimizer_of_the_last_stage():
     evidence = loop()
-    evidence.add("optimizer", optimizer(foreign=2, foreign_names=["net.weight"], place="train.py:30"), "SGD#2")
+    evidence.add("optimizer", optimizer(foreign=2, foreign_names=["net.weight"], place="train.py:30"), subject="SGD#2")
     for step, name in [(0, "SGD"), (4, "SGD"), (5, "SGD#2"), (99, "SGD#2")]:
-        evidence.add("step", {"tainted": 0, "held": 2}, name, step)
+        evidence.add("step", {"tainted": 0, "held": 2}, subject=name, step=step)
 
     found, = findings(StaleOptimizerParameters(), evidence)
 
