@@ -84,6 +84,7 @@ def test_with_freeze_a_diverging_training_leaves_a_step_that_tells_why(tmp_path)
                           stdin=subprocess.DEVNULL)
 
     assert watched.stdout == bare.stdout and f"whyloss diagnose {file}" in watched.stderr
+    assert (tmp_path / "ledger" / "step-0.whyloss").exists(), "the beginning is saved whatever comes"
     report = json.loads(done.stdout)
     assert (report["findings"][0]["cause"], report["findings"][0]["status"]) == ("learning-rate-too-high", "confirmed")
 

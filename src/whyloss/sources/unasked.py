@@ -50,7 +50,10 @@ class Watching:
                 continue
             number = len(self.monitors) + 1
             folder = self.folder if number == 1 else self.folder / str(number)
-            self.monitors.append(Monitor(module, budget=self.budget, run=folder, freeze=folder if self.freeze else None).attach())
+            monitor = Monitor(module, budget=self.budget, run=folder, freeze=folder if self.freeze else None).attach()
+            if self.freeze:
+                monitor.freeze(folder)  # its beginning, whatever comes: it is the state from which most experiments start
+            self.monitors.append(monitor)
 
     def _fail(self, error: Exception) -> None:
         if self.problem is None:
