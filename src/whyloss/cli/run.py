@@ -29,7 +29,7 @@ from whyloss.errors import BadInput
 @option("--watch", metavar="FOLDER", type=click.Path(),
         help="Only watch, for about 1 % of the time; the ledger goes to FOLDER (whyloss health FOLDER).")
 @option("--freeze", is_flag=True,
-        help="With --watch: save the training step to FOLDER when something goes badly wrong (whyloss diagnose FILE).")
+        help="With --watch: save the first steps to FOLDER, and more when something goes badly wrong (whyloss diagnose FILE).")
 @option("--quiet", is_flag=True, help="Show nothing; write the report files only.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="SCRIPT [ARGS]...")
 @click.pass_context

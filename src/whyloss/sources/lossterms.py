@@ -44,14 +44,14 @@ def split(window, at: int) -> tuple[dict[int, float], list[tuple[float, str | No
         meta = window.meta[i]
         step = window.trace[meta.maker] if meta.maker >= 0 else None
         if step is None or not meta.wants_grad and i != at or not step.inputs:
-            terms[i] = factor
+            terms[i] = terms.get(i, 0.0) + factor
         elif step.name in _ADD and _size(meta) == 1:
             stack.extend((j, factor * _sign(step, n)) for n, j in enumerate(step.inputs) if j != i)
             numbers += [(float(a), step.place) for a in step.args if isinstance(a, (int, float)) and not isinstance(a, bool) and a]
         elif step.name in _SCALE and _size(meta) == 1 and (wanting := [j for j in step.inputs if window.meta[j].wants_grad]) and len(wanting) == 1:
             others = [j for j in step.inputs if j not in wanting]  # a weight of the term; learned or computed weights are part of it
             if any(trainable_leaves(window, j, ancestors(window, j)) for j in others):
-                terms[i] = factor
+                terms[i] = terms.get(i, 0.0) + factor
             else:
                 stack.append((wanting[0], factor * _scale(window, i, wanting[0])))
         elif step.name in _GATHER and all(_size(window.meta[j]) == 1 for j in step.inputs):
@@ -60,7 +60,7 @@ def split(window, at: int) -> tuple[dict[int, float], list[tuple[float, str | No
             share = 1.0 / max(1, _size(window.meta[step.inputs[0]])) if step.name == "mean" else 1.0
             stack.extend((j, factor * share) for j in step.inputs)
         else:
-            terms[i] = factor
+            terms[i] = terms.get(i, 0.0) + factor
     return terms | dict(stack), numbers
 
 

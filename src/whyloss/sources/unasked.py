@@ -13,7 +13,7 @@ from whyloss.sources import names
 class Watching:
     """The monitors of a process. folder: where the ledger goes; the second model's goes to folder/2, and so on.
 
-    freeze  training steps are saved there too, when something goes badly wrong
+    freeze  training steps are saved there too: the first ones, and more when something goes badly wrong
     """
 
     def __init__(self, folder: Path, *, budget: float = 0.01, freeze: bool = False):
@@ -82,4 +82,3 @@ def summary(watching: Watching) -> str:
     sampled = max(m.cost.sampled for m in watching.monitors)
     return f"watched {steps} steps ({sampled} measured, {share:.1%} of the time), {alerts} alerts; whyloss health {watching.folder}" + \
         "".join(f"; whyloss diagnose {file}" for m in watching.monitors for file in m.frozen)
-

@@ -42,3 +42,20 @@ def test_suspects_a_penalty_that_is_a_term_of_the_loss():
 def test_spares_a_small_penalty_and_a_term_that_reads_data():
     assert findings(WeightDecayTooStrong(), with_penalty(0.01, symptoms=[["not-learning"]])) == []
     assert findings(WeightDecayTooStrong(), with_penalty(12.0, penalty=False, symptoms=[["not-learning"]])) == []
+
+
+def coupled(optimizer, *, shrunk=True, decoupled=False):
+    group = {"lr": 0.005, "weight_decay": 0.02, "decoupled_weight_decay": decoupled}
+    return evidence_from(optimizer={optimizer: [{"class": optimizer, "place": "train.py:7", "groups": [group]}]},
+                         weight_norm={"p.weight": [4.0, 0.1 if shrunk else 3.9]}, symptoms=[["plateau-high"]])
+
+
+def test_suspects_a_coupled_decay_of_an_adaptive_optimizer_that_shrinks_the_weights():
+    found, = findings(WeightDecayTooStrong(), coupled("Adam"))
+    assert "0.02" in found.measured and "1e-6 to 1e-3" in found.expected
+
+
+def test_spares_the_same_decay_where_it_is_decoupled_does_not_shrink_or_belongs_to_sgd():
+    assert findings(WeightDecayTooStrong(), coupled("AdamW", decoupled=True)) == []
+    assert findings(WeightDecayTooStrong(), coupled("Adam", shrunk=False)) == []
+    assert findings(WeightDecayTooStrong(), coupled("SGD")) == []

@@ -73,6 +73,15 @@ def test_proves_it_where_a_whole_term_of_the_loss_can_train_nothing_else():
     assert found.status == "proven" and found.subject == "head" and "train.py:20" in found.message
 
 
+def test_only_notes_such_a_term_where_the_run_learned():
+    term = {"names": ["head.weight"], "operation": "mean", "value": 0.4}
+
+    found, = findings(ParametersNotInOptimizer(), loop(OUTSIDE, term_outside_optimizers={"train.py:20": [term] * 4},
+                                                       learned=[{"learned": True, "share": 0.9}]))
+
+    assert found.status == "note"
+
+
 def test_a_term_whose_tensors_an_optimizer_holds_later_is_no_proof():
     term = {"names": ["head.weight", "body.weight"], "operation": "mean", "value": 0.4}
 

@@ -13,7 +13,7 @@ class WeightDecayTooStrong(Check):
 
     Sees      weight_decay of every optimizer group, terms of the loss that are made of weights alone, how the weight norms changed over
               the run, and the symptom.
-    Expects   1e-5 to 1e-2 (coupled), up to 0.1 (decoupled, AdamW); a penalty far below the rest of the loss.
+    Expects   1e-5 to 1e-2 (coupled, SGD), 1e-6 to 1e-3 (coupled, adaptive), up to 0.1 (decoupled, AdamW); a penalty far below the rest of the loss.
     Means     a suspicion; confirmed only if the same training without weight decay ends clearly lower.
     Not for   a training that learns; strong decay on purpose in small-data regimes.
     Source    Krogh and Hertz 1991; Loshchilov and Hutter 2019.
@@ -38,7 +38,7 @@ class WeightDecayTooStrong(Check):
                 continue
             yield self.suspect("weight-decay-too-strong", subject=f"{name}.group{decays.index(max(decays))}", step=0, location=fact["place"],
                                measured=f"weight_decay {max(decays):g}; {shrunk} of {tensors} tensors lost half their norm",
-                               expected="1e-5 to 1e-2",
+                               expected="1e-6 to 1e-3 where it is added to the gradient of an adaptive optimizer" if adapts else "1e-5 to 1e-2",
                                message=f"Weight decay of {max(decays):g} pulls the weights towards zero faster than the gradient builds them.",
                                remedies=("set weight_decay to 1e-4 or 0",), explains=tuple(evidence.fact("symptoms", run=run)))
             return

@@ -71,7 +71,7 @@ class LossOnWrongTensor(Check):
                     explains=("flat-from-start", "gradient-none"))
 
     def _dropped_output(self, evidence, run):
-        """One of the outputs is dropped in every step, tensors that the optimizer holds lead only there, and evaluation goes badly."""
+        """One of the outputs is dropped in every step, tensors that the optimizer holds are never reached, and evaluation goes badly."""
         uncalled = set(evidence.by_subject("module_never_called", run))
         lost = [name for name in unreached(evidence, run) if module_of(name) not in uncalled]
         right, held_out = (evidence.series(name, run=run).finite() for name in ("accuracy", "val_accuracy"))
@@ -84,9 +84,9 @@ class LossOnWrongTensor(Check):
                 continue
             yield self.prove(
                 "loss-on-wrong-tensor", subject=module_of(lost[-1]), step=0, location=next(iter(evidence.by_subject("loss_made", run)), where),
-                measured=f"{trained[0]['module']} returns an output that nothing is computed from in {len(trained)} of {len(trained)} steps; the "
-                         f"{len(lost)} tensors that lead only there ({listed(lost)}) are never reached; evaluation gets {held_out.last.value:.3f} "
-                         f"right, the output in the loss {held_out.last.value + behind:.3f}",
+                measured=f"{trained[0]['module']} returns an output that nothing is computed from, in all {len(trained)} traced steps; "
+                         f"{len(lost)} tensors that the optimizer holds are never reached ({listed(lost)}); evaluation gets "
+                         f"{held_out.last.value:.3f} right, the output in the loss {held_out.last.value + behind:.3f}",
                 expected="the loss of the output that is scored is differentiated",
                 message=f"The loss is computed from another output than the one that is scored: {listed(lost, 2)} get no gradient.",
                 remedies=(f"compute the loss from the output that is evaluated, too ({where})",),

@@ -34,7 +34,7 @@ class ParametersNotInOptimizer(Check):
             return
         usable = [name for name, row in rows if row["held"] and row["reached"] and row["requires_grad"]]
         idle = self._idle_term(evidence, run, set(left_out))
-        say = self.prove if not usable or idle else self.note if learned(evidence, run, self.satisfied) else self.suspect
+        say = self.prove if not usable else self.note if learned(evidence, run, self.satisfied) else self.prove if idle else self.suspect
         if idle:
             where, left_out = idle
         place = next(iter(active.values()))["place"]
