@@ -276,7 +276,7 @@ def test_the_condition_of_a_process_on_another_machine_is_told_by_its_silence():
 
 
 def test_a_process_that_is_there_but_silent_is_told(monkeypatch):
-    monkeypatch.setattr(conditions, "still_runs", lambda writer: True)
+    monkeypatch.setattr(conditions.frames, "still_runs", lambda writer: True)
     quiet = part(wrote=time.time() - 300, writer={"host": socket.gethostname()})
 
     assert condition([quiet]).kind == "silent"

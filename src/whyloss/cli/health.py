@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import socket
 import sqlite3
 import sys
 import time
@@ -15,7 +14,6 @@ from whyloss.errors import LogUnreadable
 
 FRAMES = 200      # read of one run, evenly chosen; thinned-out extremes are read beside them
 MEMORY = 8 * 2**20  # bytes for the common frames of many ranks
-STALE = 60.0      # seconds without a frame after which a run on another machine is not called running
 TRENDS = ("activation_std", "dead_share", "grad_norm", "weight_norm", "update_ratio")
 
 
@@ -170,19 +168,18 @@ def _report(file: Path, **how):
 
 def state_of(parts) -> tuple[str, bool]:
     """(how the run goes on, whether it has ended), from its last part."""
-    from whyloss.sources.frames import still_runs
+    from whyloss.live.condition import condition
 
+    now = condition(parts)
     if not parts:
-        return "nothing written yet", False
-    last = parts[-1]
-    ago = max(0.0, time.time() - last.wrote)
+        return now.words, False
+    ago = max(0.0, time.time() - now.wrote)
     since = f"{ago:.0f} s" if ago < 120 else f"{ago / 60:.0f} min" if ago < 7200 else f"{ago / 3600:.0f} h"
-    if last.closed:
+    if now.kind == "finished":
         return f"finished {since} ago", True
-    here = last.writer.get("host") == socket.gethostname()
-    if still_runs(last.writer) if here else ago < STALE:
-        return f"running, written {since} ago", False
-    return (f"ended {since} ago without closing its ledger: killed?", True) if here else (f"silent for {since} on {last.writer.get('host')}", False)
+    if now.kind == "stopped":
+        return f"ended {since} ago without closing its ledger: killed?", True
+    return (f"silent for {since}{now.words.removeprefix('silent')}" if now.kind == "silent" else f"running, written {since} ago"), False
 
 
 # ---------------------------------------------------------------------- again and again

@@ -4,7 +4,7 @@ import socket
 import time
 from dataclasses import dataclass
 
-from whyloss.sources.frames import still_runs
+from whyloss.sources import frames
 
 STALE = 60.0     # seconds without a word after which a run is not simply called running
 GAPS = 10        # or so many of its own gaps between two frames, where those are longer
@@ -32,7 +32,7 @@ def condition(parts, gap: float = 0.0) -> Condition:
     if last.writer.get("host") != socket.gethostname():
         words = f"silent on {last.writer.get('host') or 'another machine'}" if quiet else "running"
         return Condition("silent" if quiet else "running", words, last.wrote, began)
-    if not still_runs(last.writer):
+    if not frames.still_runs(last.writer):
         return Condition("stopped", "stopped writing: its process is gone and did not close its ledger", last.wrote, began)
     words = "silent, though its process is there" if quiet else "running"
     return Condition("silent" if quiet else "running", words, last.wrote, began)
