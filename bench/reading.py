@@ -1,8 +1,8 @@
-"""How fast logs are read: 10 million points against polars alone in the same run, and thousands of small runs of mixed formats.
+"""How fast logs are read and judged: 10 million points against polars' reading in the same run, and thousands of small runs of mixed formats.
 
     python bench/reading.py [--points 10000000] [--runs 5000] [--workers 2]
 
-Times are the best of three, alternating, in processes of their own; memory is the peak of the process.
+Times are the best of five, alternating, in processes of their own; memory is the peak of the process.
 Needs polars (`whyloss[logs]`) for the first part.
 """
 
@@ -34,9 +34,13 @@ else:
         sys.modules["polars"] = None
     else:
         import polars
+    from whyloss.diagnosis.reading.run import read_run
     from whyloss.sources.readers import read_runs
     began = time.perf_counter()
-    points = sum(len(s) for run in read_runs([path]) for s in run.series.values())
+    runs = list(read_runs([path]))
+    points = sum(len(s) for run in runs for s in run.series.values())
+    for run in runs if how == "judged" else ():
+        read_run(run)
 seconds = time.perf_counter() - began
 # not getrusage: its peak is inherited from the process that started this one
 peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
@@ -74,19 +78,20 @@ def long_files(folder: Path, points: int) -> None:
     except ImportError:
         files.pop("Parquet")
     print(
-        f"{'file':<34}{'MiB':>6}{'polars s':>10}{'whyloss s':>11}{'ratio':>7}{'polars MiB':>12}{'whyloss MiB':>13}{'without polars s':>18}{'MiB':>7}"
+        f"{'file':<34}{'MiB':>6}{'polars s':>10}{'read s':>8}{'ratio':>7}{'and judged s':>14}{'ratio':>7}"
+        f"{'polars MiB':>12}{'whyloss MiB':>13}{'without polars s':>18}{'MiB':>7}"
     )
     for name, path in files.items():
         best: dict[str, tuple[float, float]] = {}
-        hows = ("polars", "whyloss") if name != "CSV, header again in the middle" else ("whyloss",)
-        for _ in range(3):
+        hows = ("polars", "read", "judged") if name != "CSV, header again in the middle" else ("read", "judged")
+        for _ in range(5):
             for how in (*hows, *(() if name == "Parquet" or "without polars" in best else ("without polars",))):
                 seconds, peak = measured(path, how)
                 best[how] = min(best.get(how, (np.inf, 0)), (seconds, peak))
-        polars, ours, own = (best.get(how, (np.nan, np.nan)) for how in ("polars", "whyloss", "without polars"))
+        polars, read, judged, own = (best.get(how, (np.nan, np.nan)) for how in ("polars", "read", "judged", "without polars"))
         print(
-            f"{name:<34}{path.stat().st_size / 2**20:>6.0f}{polars[0]:>10.2f}{ours[0]:>11.2f}{ours[0] / polars[0]:>7.2f}"
-            f"{polars[1]:>12.0f}{ours[1]:>13.0f}{own[0]:>18.2f}{own[1]:>7.0f}"
+            f"{name:<34}{path.stat().st_size / 2**20:>6.0f}{polars[0]:>10.2f}{read[0]:>8.2f}{read[0] / polars[0]:>7.2f}"
+            f"{judged[0]:>14.2f}{judged[0] / polars[0]:>7.2f}{polars[1]:>12.0f}{judged[1]:>13.0f}{own[0]:>18.2f}{own[1]:>7.0f}"
         )
 
 
@@ -123,6 +128,7 @@ def many_runs(folder: Path, runs: int, workers: int) -> None:
         place.mkdir(parents=True)
         losses = (2.0 / (1 + np.arange(200) / 50) + 0.05 * np.random.default_rng(number).random(200)).tolist()
         writers[number % len(writers)](place, losses)
+    from whyloss.diagnosis.reading.many import read_with
     from whyloss.sources.readers import find_logs, read_found, read_runs
 
     began, spent = time.perf_counter(), time.process_time()
@@ -134,6 +140,10 @@ def many_runs(folder: Path, runs: int, workers: int) -> None:
     now = os.times()
     used = sum(now[:4]) - sum(spent[:4])
     print(f"{runs} small runs: {both} read in {time.perf_counter() - began:.1f} s by {workers} processes ({used:.1f} s of CPU)")
+    began = time.perf_counter()
+    with ProcessPoolExecutor(workers) as pool:
+        judged = read_with(pool, read_found, find_logs([folder]))
+    print(f"{runs} small runs: {len(judged.rows)} read and judged in {time.perf_counter() - began:.1f} s by {workers} processes")
 
 
 def as_csv(place: Path, losses: list[float]) -> None:

@@ -1,9 +1,12 @@
 """A finished (or still written) run as its log tells it: named curves over steps. Readers make it, the reading judges it, no torch anywhere."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+
+from whyloss.curves.outline import Outline
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,10 @@ class LoggedSeries:
 
     def __len__(self) -> int:
         return self.values.size
+
+    @cached_property
+    def outline(self) -> Outline:
+        return Outline(self.steps, self.values)
 
 
 @dataclass

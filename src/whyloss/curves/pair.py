@@ -10,23 +10,25 @@ from whyloss.curves.reading import CurveReading
 from whyloss.curves.robust import correlated_error, point_noise, running_median, shortened, thinned, trend
 from whyloss.curves.single import read_curve
 
-ENOUGH = 50_000  # points of a curve: a rise that lasts shows in as many
+ENOUGH = 25_000  # points of a curve: a rise that lasts shows in as many
 
 
-def read_pair(train_steps, train, val_steps, val, *, baseline=None, floor=None, learning_rate=None, fit=None, check=None) -> CurveReading:
+def read_pair(
+    train_steps, train, val_steps, val, *, baseline=None, floor=None, learning_rate=None, fit=None, check=None, outlines=(None, None)
+) -> CurveReading:
     """Label of training and validation together; numbers and steps are the validation's unless training is at fault.
 
-    learning_rate: one per training value; fit, check: readings of the two curves, where they are known already.
+    learning_rate: one per training value; fit, check: readings of the two curves, where they are known already; outlines: their Outlines.
     """
     fit = fit or read_curve(train_steps, train, baseline=baseline, floor=floor, learning_rate=learning_rate)
     check = check or read_curve(val_steps, val, baseline=baseline, floor=floor)
     gap = f"training {fit.first:.4g} to {fit.last:.4g}, validation {check.first:.4g} to {check.last:.4g}"
-    runs, broken = cut_runs(val_steps, val, None), ("non-finite", "not-a-loss-curve")
+    runs, broken = cut_runs(val_steps, val, None, outlines[1]), ("non-finite", "not-a-loss-curve")
     if fit.label in broken + ("diverged", "oscillating") or "flat" in fit.label + "".join(fit.also):
         return replace(fit, detail=f"training: {fit.detail}")
     if check.label in broken or not runs or runs[-1][1].size < 5:
         return replace(check, detail=f"validation: {check.detail}", **{} if check.label in broken else {"label": "too-short-to-tell", "also": ()})
-    rise = rise_after_best(*runs[-1][:2], *cut_runs(train_steps, train, None)[-1][:2])
+    rise = rise_after_best(*runs[-1][:2], *cut_runs(train_steps, train, None, outlines[0])[-1][:2])
     begin, end = int(runs[-1][0][0]), int(runs[-1][0][-1])
     if rise:
         turn, best, last, sure = rise

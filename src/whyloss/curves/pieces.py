@@ -2,17 +2,21 @@
 
 import numpy as np
 
+from whyloss.curves.outline import Outline
 from whyloss.curves.robust import point_noise
 
 
-def cut_runs(steps, values, learning_rate):
-    """[(steps, values, learning rates or None)]: sorted, one value per step, cut where a new run begins. None is a missing value, NaN is not."""
+def cut_runs(steps, values, learning_rate, outline=None):
+    """[(steps, values, learning rates or None)]: sorted, one value per step, cut where a new run begins. None is a missing value, NaN is not.
+
+    outline: Outline of these very arrays, where one was taken already.
+    """
     columns = [range(len(values)) if steps is None else steps, values] + [learning_rate] * (learning_rate is not None)
     if len({len(c) for c in columns}) > 1:
         raise ValueError("steps, values and learning rates differ in number: " + ", ".join(str(len(c)) for c in columns))
     if all(isinstance(c, np.ndarray) and c.ndim == 1 for c in columns):
         columns = [np.asarray(c, float) for c in columns]
-        if len(columns[0]) and np.isfinite(columns[0][[0, -1]]).all() and np.all(columns[0][1:] > columns[0][:-1]):  # the common log, without a copy
+        if (outline or Outline(*columns[:2])).rising:  # without a copy
             return [(*columns, None)[:3]]
     if not isinstance(values, np.ndarray) and any(v is None for v in values):
         columns = [[v for v, loss in zip(c, values) if loss is not None] for c in columns]

@@ -4,6 +4,7 @@ from math import hypot, inf, sqrt
 
 import numpy as np
 
+from whyloss.curves.outline import BLOCK
 from whyloss.curves.reading import CurveReading
 from whyloss.curves.robust import middle_value, point_noise, running_median, thinned, trend
 
@@ -19,7 +20,7 @@ class Curve:
     def __init__(self, x, y, lr, baseline, floor, window, whole=None):
         self.x, self.y, self.lr, self.n, self.baseline, self.floor, self.window = x, y, lr, y.size, baseline, floor, window
         self._late = None
-        self.whole = whole  # (x, y) of a long curve, of which only stretches are here
+        self.whole = whole  # Outline of a long curve, of which only stretches are here
         self.middle = min(max(self.at(0.5), 3, self.n // 8), self.n - max(2, self.n // 8))
         self.sd, self.tau, self.noise = self._spread(max(float(window or 1), 1.0))
         self.early_noise = point_noise(y[max(0, self.middle - 50000) : self.middle] if self.middle > 3 else y)
@@ -114,13 +115,13 @@ class Curve:
 
     def _spikes_of_whole(self):
         """As _outliers, over every point of a long curve: the trend and the noise are those of the stretches."""
-        x, y = self.whole
+        x, y = self.whole.x, self.whole.y
         at, middle = thinned(self.x, self.y, 80)
         r = self.y - np.interp(self.x, at, middle)
         mad = np.interp(at, *thinned(self.x, 1.4826 * np.abs(r), 16))
         slope = np.abs(np.gradient(middle)) / 2
         bar = np.maximum(np.maximum(7 * np.maximum(mad, np.median(mad)), 0.25 * self.scale), 0.4 * np.abs(middle)) + slope
-        places = _far_points(x, y, at, middle, bar)
+        places = _far_points(self.whole, at, middle, bar)
         centre, edge = np.interp(x[places], at, middle), np.interp(x[places], at, bar)
         rest = y[places] - centre
         up, low = places[rest > edge], int(np.sum(rest < -edge))
@@ -213,16 +214,16 @@ class Curve:
         return CurveReading(label, detail=detail, first=self.first, last=self.last, best=min(self.best, self.last), noise=self.noise, **told)
 
 
-def _far_points(x, y, at, middle, bar):
+def _far_points(outline, at, middle, bar):
     """Indices of all points of blocks in which some point lies by three quarters of the bar or more off the middle.
 
     Few, of a calm curve of millions.
     """
-    size = 256
-    kept = y.size // size * size
-    blocks = y[:kept].reshape(-1, size)
-    ends = x[: kept + 1 : size][: len(blocks)], x[size - 1 : kept : size]
+    x, size = outline.x, BLOCK
+    kept = x.size // size * size
+    highest, lowest = outline.highest[: kept // size], outline.lowest[: kept // size]
+    ends = x[: kept + 1 : size][: highest.size], x[size - 1 : kept : size]
     centres, edges = (np.array([np.interp(end, at, line) for end in ends]) for line in (middle, bar))
-    far = (blocks.max(1) - centres.min(0) > 0.75 * edges.min(0)) | (blocks.min(1) - centres.max(0) < -0.75 * edges.min(0))
+    far = (highest - centres.min(0) > 0.75 * edges.min(0)) | (lowest - centres.max(0) < -0.75 * edges.min(0))
     inside = (np.flatnonzero(far)[:, None] * size + np.arange(size)).ravel()
-    return np.concatenate([inside, np.arange(kept, y.size)])
+    return np.concatenate([inside, np.arange(kept, x.size)])

@@ -5,21 +5,23 @@ from math import nan
 
 import numpy as np
 
+from whyloss.curves.outline import Outline
 from whyloss.curves.pieces import cut_runs
 from whyloss.curves.reading import CurveReading
 from whyloss.curves.rules import RULES
 from whyloss.curves.shape import Curve
 
-LONG = 2**16  # points; a longer curve is judged by this many of them
+LONG = 2**15  # points; a longer curve is judged by this many of them
 STRETCH = 64
 
 
-def read_curve(steps, values, *, baseline=None, floor=None, learning_rate=None, smoothed_window=None) -> CurveReading:
-    """Label of one loss curve. baseline: loss of the best constant guess; floor: lowest reachable loss; learning_rate: one per value."""
-    runs = cut_runs(steps, values, learning_rate)
+def read_curve(steps, values, *, baseline=None, floor=None, learning_rate=None, smoothed_window=None, outline=None) -> CurveReading:
+    """Label of one loss curve. baseline: loss of the best constant guess; floor: lowest reachable loss; learning_rate: one per value;
+    outline: Outline of these very arrays, where one was taken already."""
+    runs = cut_runs(steps, values, learning_rate, outline)
     if not runs:
         return CurveReading("too-short-to-tell", detail="no values")
-    readings = [read_piece(x, y, lr, baseline, floor, smoothed_window) for x, y, lr in runs]
+    readings = [read_piece(x, y, lr, baseline, floor, smoothed_window, outline if outline and outline.y is y else Outline(x, y)) for x, y, lr in runs]
     chosen = max((i for i, run in enumerate(runs) if run[1].size >= 20), default=len(runs) - 1)
     others = tuple((int(run[0][0]), int(run[0][-1]), f"run: {r.label}") for run, r in zip(runs, readings) if r is not readings[chosen])
     detail = readings[chosen].detail + f"; run {chosen + 1} of {len(runs)} in this log" * bool(others)
@@ -35,20 +37,21 @@ def stretches(n):
     return (np.linspace(0, n - STRETCH, count).astype(int)[:, None] + np.arange(STRETCH)).ravel()
 
 
-def read_piece(x, y, lr, baseline, floor, window):
-    good = np.isfinite(y)
-    if good.all():
+def read_piece(x, y, lr, baseline, floor, window, outline):
+    if outline.finite:
         if y.size < 3 or y.size < 5 and np.ptp(y) > 0:
             return CurveReading("too-short-to-tell", detail=f"{y.size} values", first=float([*y, nan][0]), last=float([nan, *y][-1]))
-        if y.max() > 1e100 or y.min() < -1e100:
+        if outline.most > 1e100 or outline.least < -1e100:
             y = np.clip(y, -1e100, 1e100)  # squares stay finite
+            outline = Outline(x, y)
         if y.size > LONG:
             picked = stretches(y.size)
-            curve = Curve(x[picked], y[picked], None if lr is None else lr[picked], baseline, floor, window, whole=(x, y))
+            curve = Curve(x[picked], y[picked], None if lr is None else lr[picked], baseline, floor, window, whole=outline)
         else:
             curve = Curve(x, y, lr, baseline, floor, window)
         return next(filter(None, (rule(curve) for rule in RULES)))
-    rest = read_piece(x[good], y[good], None if lr is None else lr[good], baseline, floor, window)
+    good = np.isfinite(y)
+    rest = read_piece(x[good], y[good], None if lr is None else lr[good], baseline, floor, window, Outline(x[good], y[good]))
     i = int(np.argmin(good))
     before, later = np.abs(y[:i]), int(good[i:].sum())
     grew = i and before[-3:].max() > 3 * np.median(before[-50:-3] if i > 6 else before[:1])

@@ -255,3 +255,24 @@ def test_what_is_no_table_is_refused_with_file_and_line(tmp_path, content, error
     with pytest.raises(error, match=said) as raised:
         runs(tmp_path, content)
     assert "log.csv" in str(raised.value)
+
+
+def test_a_long_parquet_file_is_read_in_parts_as_it_is_in_one(tmp_path, monkeypatch):
+    polars = pytest.importorskip("polars")
+    from whyloss.sources.readers import parquet
+
+    rows = range(5000)
+    table = {"step": rows, "loss": [None if i % 7 == 0 else float("nan") if i % 5 == 0 else 1 / (1 + i) for i in rows]}
+    table |= {"hits": [i if i % 3 == 0 else None for i in rows], "never": [None] * 5000}
+    kinds = {"step": polars.Int64, "loss": polars.Float32, "hits": polars.UInt16, "never": polars.Float64}
+    polars.DataFrame(table, schema=kinds).write_parquet(tmp_path / "x.parquet", row_group_size=700)
+    (whole,) = read_one(tmp_path / "x.parquet")
+    monkeypatch.setattr(parquet, "LONG", 1000)
+    monkeypatch.setattr(parquet, "BATCH", 512)
+    (parts,) = read_one(tmp_path / "x.parquet")
+
+    assert list(parts.series) == list(whole.series) == ["loss", "hits"]
+    for name, series in parts.series.items():
+        np.testing.assert_array_equal(series.steps, whole.series[name].steps)
+        np.testing.assert_array_equal(series.values, whole.series[name].values)
+    assert len(parts.series["loss"]) == 5000 - 715 and np.isnan(parts.series["loss"].values).any()

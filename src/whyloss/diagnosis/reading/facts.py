@@ -16,7 +16,7 @@ CROSS_ENTROPIES = {"cross-entropy", "crossentropy", "cross_entropy", "ce", "nll"
 
 def placed(run: LoggedRun) -> LoggedRun:
     """The run without the points whose step is no number: they have no place on the axis."""
-    bad = {n for n, s in run.series.items() if not np.isfinite(s.steps).all()}
+    bad = {n for n, s in run.series.items() if not s.outline.rising and not np.isfinite(s.steps).all()}
     return replace(run, series={n: picked(s, np.isfinite(s.steps)) if n in bad else s for n, s in run.series.items()}) if bad else run
 
 
@@ -95,7 +95,7 @@ def as_hidden(reading, series, hidden):
 
 def no_loss_curve(series: LoggedSeries, why: str) -> CurveReading:
     """A value, critic or adversarial loss: only a number that is none is a fault of it."""
-    reading = read_curve(series.steps, series.values)
+    reading = read_curve(series.steps, series.values, outline=series.outline)
     return (
         reading
         if reading.label == "non-finite"

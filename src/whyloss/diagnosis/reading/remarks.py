@@ -15,8 +15,7 @@ def remarks(run, found, series, curves, spiked, known):
         yield f"{name}: {spike.line()}"
     for name in dict.fromkeys(n for n in (found.train, *found.validation) if n in series):
         s = series[name]
-        back = s.steps[1:] < s.steps[:-1]
-        if back.any():
+        if not s.outline.rising and (back := s.steps[1:] < s.steps[:-1]).any():
             row = int(np.argmax(back)) + 1
             yield f"{name}: the step counter goes back at row {row}: the run was resumed, or a second run was written to the same file"
         pattern = signs.epoch_period(s)

@@ -90,8 +90,8 @@ def read_run(
 
     @np.errstate(all="ignore")  # holds for one thread
     def judge(name: str) -> CurveReading:
-        s = series[name]
-        reading = read_curve(s.steps, s.values, learning_rate=rate_at(rate, s), **(stated if name in (found.train, *found.validation) else {}))
+        s, known = series[name], stated if name in (found.train, *found.validation) else {}
+        reading = read_curve(s.steps, s.values, learning_rate=rate_at(rate, s), outline=s.outline, **known)
         return as_hidden(reading, s, hidden[name]) if name in hidden else reading
 
     curves = dict(zip(series, _each(judge, series)))
@@ -126,5 +126,6 @@ def _pairs(found: Roles, series: dict[str, LoggedSeries], curves: dict[str, Curv
     for train, validation in found.pairs:
         if train in series and validation in series:
             a, b = series[train], series[validation]
-            pairs[train, validation] = read_pair(a.steps, a.values, b.steps, b.values, fit=curves[train], check=curves[validation])
+            known = {"fit": curves[train], "check": curves[validation], "outlines": (a.outline, b.outline)}
+            pairs[train, validation] = read_pair(a.steps, a.values, b.steps, b.values, **known)
     return pairs

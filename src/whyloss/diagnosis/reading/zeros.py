@@ -14,10 +14,9 @@ NEVER_NEAR = 0.05  # the positive losses stay above this share of their median: 
 def hidden_nans(loss: LoggedSeries, gradient_norm: LoggedSeries | None = None) -> tuple[np.ndarray, bool]:
     """(indices of points that are a filtered NaN, certain?). Certain where the gradient norm of such a step was logged as NaN or Inf."""
     nothing, y = np.array([], int), loss.values
-    none = y == 0.0
-    if not none.any():  # as nearly always: the indices of millions of positive points are not needed
+    if loss.outline.finite and (loss.outline.least < 0 or not loss.outline.has_zero):  # as nearly always: no walk over millions of points
         return nothing, False
-    zero, positive = np.flatnonzero(none), np.flatnonzero(y > 0)
+    zero, positive = np.flatnonzero(y == 0.0), np.flatnonzero(y > 0)
     if positive.size < 3 or (y < 0).any():
         return nothing, False
     zero = zero[zero > positive[0]]  # a log may begin with 0.0, before anything was trained
@@ -36,9 +35,9 @@ def hidden_nans(loss: LoggedSeries, gradient_norm: LoggedSeries | None = None) -
 
 def without_blanks(series: LoggedSeries) -> LoggedSeries:
     """The series without the NaNs that mean "not logged in this row": before its first value, or in a fixed rhythm between its values."""
-    good = np.isfinite(series.values)
-    if good.all():
+    if series.outline.finite:
         return series
+    good = np.isfinite(series.values)
     at = np.flatnonzero(good)
     if at.size < 3 or np.isinf(series.values).any():
         return series

@@ -89,29 +89,26 @@ def read(path, dialect: dialects.Dialect, wanted=None) -> Table | None:
 
 def _table(frame, pl) -> Table:
     table = Table(frame.height)
-    for column in whole_columns(frame):
-        gaps = column.null_count()
-        if gaps == frame.height:
-            continue
-        rows = None if not gaps else np.flatnonzero(column.is_not_null().to_numpy())
-        kept = column.drop_nulls() if gaps else column
-        if column.dtype == pl.Float64:
-            table.numbers[column.name] = Numbers(rows, kept.to_numpy())
-            continue
-        table.words[column.name] = words_of(kept, rows, frame.height)
+    for rows, kept in filled(frame):
+        if kept.dtype == pl.Float64:
+            table.numbers[kept.name] = Numbers(rows, kept.to_numpy())
+        else:
+            table.words[kept.name] = words_of(kept, rows, frame.height)
     return table
 
 
-def whole_columns(frame, kind=None) -> list:
-    """The columns of a frame, each in one piece (two at a time where they are long); numbers as `kind`, if given."""
-    def whole(column):
-        return (column.cast(kind) if kind is not None and column.dtype.is_numeric() else column).rechunk()
+def filled(frame) -> list:
+    """(rows or None for all, the column without its gaps, in one piece) for each column that is not empty; long ones two at a time."""
+    def one(column):
+        if not column.null_count():
+            return None, column.rechunk()
+        return np.flatnonzero(column.is_not_null().to_numpy()), column.drop_nulls().rechunk()
 
-    columns = frame.get_columns()
+    columns = [column for column in frame.get_columns() if column.null_count() < frame.height]
     if frame.height < LONG or len(columns) < 2:
-        return [whole(column) for column in columns]
+        return [one(column) for column in columns]
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(whole, columns))
+        return list(pool.map(one, columns))
 
 
 def words_of(kept, rows: np.ndarray | None, height: int) -> Words:
