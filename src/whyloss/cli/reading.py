@@ -1,6 +1,7 @@
 """Find logs, read them, judge them: one after another where they are few, on all cores (or any executor) where they are many."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import chain, islice
 
 from whyloss.diagnosis.reading.many import ManyReading, read_with
@@ -22,6 +23,14 @@ def gather(paths, *, jobs: int = 1, executor=None, **how) -> Readings:
     how       what `read_run` takes: loss, val, x, loss_name, classes, baseline, floor
     Raises LogUnreadable where nothing is, UnknownName for a column that the only run does not have.
     """
+    found = _gathered(paths, jobs, executor, how)
+    many = found.many.joined()
+    again = dict(many.twice)
+    shown = [_with_others(reading, many.twice) for reading in found.shown if reading.id not in again]
+    return Readings(many, shown if len(shown) <= SHOWN else [])
+
+
+def _gathered(paths, jobs, executor, how) -> Readings:
     logs = find_logs(paths)
     first = list(islice(logs, FEW + 1))
     if executor is not None:
@@ -32,6 +41,11 @@ def gather(paths, *, jobs: int = 1, executor=None, **how) -> Readings:
 
     with ProcessPoolExecutor(jobs) as pool:
         return Readings(read_with(pool, runs_of, chain(first, logs), **how))
+
+
+def _with_others(reading: RunReading, twice: list[tuple[str, str]]) -> RunReading:
+    told = tuple(f"{second} holds the same training in another format" for second, first in twice if first == reading.id)
+    return replace(reading, remarks=reading.remarks + told) if told else reading
 
 
 def runs_of(found: Found) -> list[LoggedRun]:
@@ -54,9 +68,9 @@ def in_turn(logs: Iterable[Found], how: dict) -> Readings:
         for run in runs:
             reading = read_run(run, **how)
             readings.many.add(reading)
-            if len(readings.shown) <= SHOWN:
+            if len(readings.shown) <= 2 * SHOWN:  # some may be second logs of one training
                 readings.shown.append(reading)
-    if len(readings.many.rows) > SHOWN:
+    if len(readings.many.rows) > len(readings.shown):
         readings.shown = []
     return readings
 

@@ -152,3 +152,25 @@ def test_any_executor_gives_the_rows_in_order_and_names_what_it_could_not_read(p
     assert many.rows == read_many(r for p in paths if p != "broken.csv" for r in runs_of(p)).rows
     assert many.refused == [("broken.csv", "broken.csv, line 3: no numbers")]
     assert isinstance(many, ManyReading)
+
+
+# ---- one training logged twice
+
+def test_a_training_logged_in_two_formats_side_by_side_counts_once():
+    csv, events = run(1, at="runs/a/metrics.csv", lr=0.1), run(1, at="runs/a")
+    events.format, events.files = "TensorBoard events", ("runs/a/events.out.tfevents.1",)
+    elsewhere, other = run(1, at="runs/b/metrics.csv", lr=0.1), run(2, at="runs/a/second.csv", lr=0.1)
+    csv.files, elsewhere.files, other.files = (("runs/a/metrics.csv",), ("runs/b/metrics.csv",), ("runs/a/second.csv",))
+    many = read_many([csv, events, elsewhere, other]).joined()
+    assert [r.id for r in many.rows] == ["runs/a/metrics.csv", "runs/b/metrics.csv", "runs/a/second.csv"]
+    assert many.twice == [("runs/a", "runs/a/metrics.csv")]
+    assert any("runs/a: the training of runs/a/metrics.csv in another format" in line for line in many.lines())
+    assert (many + many).twice == many.twice * 2
+
+
+def test_copies_in_one_format_stay_apart():
+    rows = [run(1, at=f"runs/a/{name}.csv") for name in "ab"]
+    for row in rows:
+        row.files = (row.id,)
+    many = read_many(rows)
+    assert many.joined() is many and len(many.same()) == 1

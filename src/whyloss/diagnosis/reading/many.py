@@ -11,6 +11,7 @@ from itertools import islice
 
 import numpy as np
 
+from whyloss.diagnosis.reading.doubles import doubles
 from whyloss.diagnosis.reading.run import RunReading, read_run
 from whyloss.diagnosis.reading.separate import Separation, separate
 from whyloss.diagnosis.reading.summary import NAMES, RESULTS, SKETCH, RunSummary, summarise
@@ -41,21 +42,28 @@ class Same:
 
 @dataclass
 class ManyReading:
-    """Rows of all runs read so far; `a + b` merges. refused: (path, why) of what could not be read."""
+    """Rows of all runs read so far; `a + b` merges. refused: (path, why) of what could not be read; twice: (second, first log) of one training."""
 
     rows: list[RunSummary] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
+    twice: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, reading: RunReading | RunSummary) -> None:
         self.rows.append(reading if isinstance(reading, RunSummary) else summarise(reading))
 
     def __add__(self, other: "ManyReading") -> "ManyReading":
-        return ManyReading(self.rows + other.rows, self.refused + other.refused)
+        return ManyReading(self.rows + other.rows, self.refused + other.refused, self.twice + other.twice)
 
     def __iadd__(self, other: "ManyReading") -> "ManyReading":
         self.rows += other.rows
         self.refused += other.refused
+        self.twice += other.twice
         return self
+
+    def joined(self) -> "ManyReading":
+        """The same without the second logs of a training (`doubles`), which are named in `twice`."""
+        again = doubles(self.rows)
+        return ManyReading([r for r in self.rows if r.id not in again], self.refused, self.twice + list(again.items())) if again else self
 
     def counts(self) -> Counter:
         """How many runs have each label."""
@@ -113,6 +121,7 @@ class ManyReading:
             )
         told += [s.line() for s in self.same()]
         told += [f"{r.id}: {r.contradiction}" for r in self.rows if r.contradiction]
+        told += [f"{second}: the training of {first} in another format, counted once" for second, first in self.twice]
         return told + [f"{path}: {why}" for path, why in self.refused]
 
 

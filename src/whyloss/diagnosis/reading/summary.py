@@ -1,6 +1,7 @@
 """What is kept of one run when thousands are read: label, ends, settings and two small fingerprints; never the curve."""
 
 import hashlib
+import os
 import re
 from dataclasses import dataclass, field
 from math import isfinite, nan
@@ -25,7 +26,8 @@ RESULTS = re.compile(r"^(summary|_)|loss|runtime|per_second|accuracy|total_flos|
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One row. digest: of the judged values, bit by bit, or "" for too few; sketch: (16,) values at even places; settings: name -> number or text."""
+    """One row. digest: of the judged values, bit by bit, or "" for too few; sketch: (16,) values at even places; settings: name -> number or text;
+    folder: where the log lies, "" where that is not known."""
 
     id: str
     label: str
@@ -42,6 +44,8 @@ class RunSummary:
     digest: str = ""
     sketch: tuple[float, ...] = ()
     contradiction: str = ""
+    format: str = ""
+    folder: str = ""
 
     @property
     def broken(self) -> bool | None:
@@ -81,6 +85,8 @@ def summarise(reading: RunReading) -> RunSummary:
         hashlib.blake2b(np.ascontiguousarray(values, float).tobytes(), digest_size=16).hexdigest() if varied else "",
         tuple(float(v) for v in values[np.linspace(0, values.size - 1, SKETCH).astype(int)]) if varied else (),
         contradiction(reading, settings),
+        run.format if run is not None else "",
+        os.path.dirname(str(run.files[0])) if run is not None and run.files else "",
     )
 
 
