@@ -36,14 +36,12 @@ def staying(steps: np.ndarray, parts: np.ndarray, lead: np.ndarray, events: np.n
         kept[[int(np.flatnonzero(lead == finite.min())[0]), int(np.flatnonzero(lead == finite.max())[0])]] = True
     around(kept, steps, events, max(1, int(EVENTS_SHARE * most)))
     left = max(2, most - int(kept.sum()))
-    low, high = 0, 63
-    while low < high:  # the smallest blocks of which few enough frames stay
-        middle = (low + high) // 2
-        if (~kept[_of_blocks(steps, parts, lead, middle)]).sum() <= left:
-            high = middle
-        else:
-            low = middle + 1
-    kept[_of_blocks(steps, parts, lead, low)] = True
+    level, apart = 0, np.diff(parts) != 0
+    while level < 63 and int(((np.diff(steps >> level) != 0) | apart).sum()) - int(kept.sum()) >= left:  # more blocks than may stay
+        level += 1
+    while level < 63 and (~kept[_of_blocks(steps, parts, lead, level)]).sum() > left:  # the smallest blocks of which few enough frames stay
+        level += 1
+    kept[_of_blocks(steps, parts, lead, level)] = True
     return kept
 
 

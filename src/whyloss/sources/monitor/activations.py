@@ -10,16 +10,50 @@ import numpy as np
 import torch
 
 from whyloss.sources.monitor.entries import COUNT, SMALL, Entries, in_memory_order, numbers
-from whyloss.sources.monitor.readings import Readings
+from whyloss.sources.framefile import blank
+from whyloss.sources.monitor.readings import Joined, Readings
 from whyloss.sources.monitor.taps import CALLS, output_of
 
-TOGETHER = 32         # small outputs read together: their copy stays in the cache
+TOGETHER = 128        # small outputs read together
 MOST = 1 << 20        # entries of them
-ROWS = 8              # big outputs whose entries are reduced together
+ROWS = 16             # big outputs whose entries are reduced together
 KNOWN = 1024          # sets of modules whose columns are remembered
-CHUNK = 1 << 16       # entries whose sums stay exact in single precision
+CHUNK = 1 << 18       # entries that stay in the cache from one pass to the next
+FIRST = 1024          # entries of each unit in which it is first looked for; the rest is read where some unit is dead there
+CANCELS = 100.0       # mean^2 / variance from which on a sum of squares is no good way to a variance: then the mean is taken off first
+USELESS = 1e4         # and from which on it holds no digit that counts
+AT_ONCE = 1 << 18     # entries of a ReLU's output up to which its units are summed over the whole batch
 _in_backward = torch._C._current_graph_task_id
 _functorch = torch._C._functorch.maybe_current_level
+
+
+class Kind:
+    """Small outputs of one shape, type and device, read together: ReLUs and others, (tap, call, entries) each, and their values."""
+
+    def __init__(self, values: torch.Tensor, plain: bool):
+        self.shape, self.dtype, self.device, self.plain = values.shape, values.dtype, values.get_device(), plain
+        self.count, self.units = values.numel(), layout(values)
+        self.clear()
+
+    def clear(self) -> None:
+        self.empty, self.relus, self.others, self.of_relus, self.of_others = True, [], [], [], []
+
+
+def _keyed(who: list) -> tuple:
+    """-> (key of these modules, 0 for each later call, the modules)"""
+    return tuple([id(tap) if call == 1 else 0 for tap, call, _count in who]), who
+
+
+def total(reduce, parts: list, **how) -> torch.Tensor:
+    """A sum or a norm over all parts. -> 0-d"""
+    found = [reduce(part, **how) for part in parts]
+    return reduce(torch.stack(found)) if len(found) > 1 else found[0]
+
+
+def dead_units(values: torch.Tensor) -> int:
+    """How many units are 0 throughout. values: (outer, units, inner) >= 0, on a CPU. As a rule none is in the first part of a batch."""
+    found = values[:-(-FIRST // values.shape[2])].sum((0, 2)).tolist()
+    return values.sum((0, 2)).tolist().count(0.0) if 0.0 in found else 0
 
 
 class Activations:
@@ -29,12 +63,17 @@ class Activations:
         self.entries, self.on_error, self.exact = entries, on_error, exact
         self.open = False
         self.seconds = 0.0
-        self.known: dict[tuple, np.ndarray] = {}
+        self.known: dict[tuple, dict[str, np.ndarray]] = {}
+        self.kinds: dict[tuple, Kind] = {}
+        self.kept: dict[torch.device, tuple] = {}
+        self.sample = 0                       # the number of this one
+        self.careful = True                   # until a frame has shown that no mean is far above its std
+        self.means, self.stds = Joined(), Joined()
         self.end()
 
     def begin(self, readings: Readings) -> None:
         self.end()
-        self.readings, self.open = readings, True
+        self.readings, self.open, self.sample = readings, True, self.sample + 1
 
     def taken(self) -> float:
         """Seconds spent in hooks since it was last asked."""
@@ -48,14 +87,20 @@ class Activations:
         self.extra = 0                        # places behind the frame's columns, counted from the end
         self.pending: list[tuple] = []
         self.held = 0
-        self.rows: dict[torch.device, tuple] = {}
+        self.taken_rows: dict[torch.device, tuple[list, list]] = {}
         self.units: dict[tuple, tuple] = {}
+        self.dead: list[tuple] = []           # (tap, call, entries, share of dead units) where the host knows it
+        self.pairs: list[tuple] = []          # columns of mean and of std, entries
+        self.alive: list[tuple] = []          # columns of dead share, units: there is a number of living units
+        self.heard = 0                        # calls
         self.again: list[tuple] = []          # (tap, quantity, entries, extra place) of a module's second call and later ones
 
     # ------------------------------------------------------------------ in the hook
     def hear(self, tap, output) -> None:
         try:
             # not inside a transform of torch.func; and checkpointing calls a module a second time inside of backward
+            if tap.sample != self.sample:
+                tap.sample, tap.calls = self.sample, 0
             if tap.calls >= CALLS or _functorch() is not None or (tap.calls and _in_backward() != -1):
                 return
             if type(output) is torch.Tensor and output.dtype is torch.float32:
@@ -68,6 +113,7 @@ class Activations:
             if count < 2:
                 return
             tap.calls += 1
+            self.heard += 1
             if tap.calls == 1:
                 tap.entries = count
             if count > SMALL:
@@ -88,41 +134,44 @@ class Activations:
             self._whole(tap, values)
         else:
             device = values.device
-            held = self.rows.get(device)
-            if held is None:
+            kept = self.kept.get(device)
+            if kept is None:  # for good: fresh memory costs more than what is done with it
                 rows = torch.empty(ROWS, COUNT, dtype=torch.float32, device=device)
-                held = self.rows[device] = rows, rows.unbind(0), []
-            taps = held[2]
-            self.entries.gather(values, held[1][len(taps)])
-            taps.append((tap, tap.calls, values.numel()))
-            if len(taps) == ROWS:
+                kept = self.kept[device] = rows, rows.unbind(0)
+            relus, others = self.taken_rows.setdefault(device, ([], []))  # from the first row on, and from the last one back
+            mine, row = (relus, len(relus)) if tap.relu else (others, -1 - len(others))
+            self.entries.gather(values, kept[1][row])
+            mine.append((tap, tap.calls, values.numel()))
+            if len(relus) + len(others) == ROWS:
                 self._reduce_rows(device)
         if tap.relu:
             outer, units, inner = layout(values)
-            flat = in_memory_order(values)
-            flat = flat.view(outer, units) if inner == 1 else flat.view(outer, units, inner)
-            sums = flat.sum(0 if inner == 1 else (0, 2), dtype=torch.float32)
-            self.units.setdefault((units, values.device), []).append((tap, tap.calls, values.numel(), sums))
+            flat = in_memory_order(values).view(outer, units, inner)
+            if values.is_cpu and values.numel() > AT_ONCE:
+                self.dead.append((tap, tap.calls, values.numel(), dead_units(flat) / units))
+            else:  # without a word to the host
+                sums = flat.sum((0, 2), dtype=torch.float32)
+                self.units.setdefault((units, values.device), []).append((tap, tap.calls, values.numel(), sums))
 
     def _whole(self, tap, values: torch.Tensor) -> None:
-        """Every entry, chunk by chunk; the mean of the first chunk is taken off first, so that nothing cancels."""
-        flat = in_memory_order(values)
-        shift = flat[:CHUNK].mean(dtype=torch.float32)
-        offset = shift.to(flat.dtype)
-        chunk = CHUNK if flat.device.type == "cpu" else flat.numel()
-        sums, squares = [], []
-        for part in flat.split(chunk):
-            part = (part - offset).float()
-            sums.append(part.sum())
-            squares.append(torch.dot(part, part))
-        count = flat.numel()
-        mean = torch.stack(sums).double().sum() / count
-        std = (torch.stack(squares).double().sum() / count - mean * mean).clamp_min(0).sqrt()
-        moments = torch.stack([mean + offset.double(), std]).float()
-        self._put(moments[:1], [(tap, tap.calls, count)], "activation_mean")
-        self._put(moments[1:], [(tap, tap.calls, count)], "activation_std")
+        """Every entry, chunk by chunk; where it may cancel, the mean of the first chunk is taken off first."""
+        flat, count = in_memory_order(values), values.numel()
+        who = _keyed([(tap, tap.calls, count)])
+        parts = flat.split(CHUNK) if values.is_cpu else [flat]
+        if self.careful:
+            offset = parts[0].mean(dtype=torch.float32)
+            parts_of = [(part - offset).float() for part in parts]
+            mean = total(torch.sum, parts_of).div_(count)
+            std = (total(torch.linalg.vector_norm, parts_of).square_().div_(count) - mean * mean).clamp_min_(0).sqrt_()
+            mean += offset
+        else:
+            mean = total(torch.sum, parts, dtype=torch.float32).div_(count)
+            std = total(torch.linalg.vector_norm, parts, dtype=torch.float32)
+        self.pairs.append((self._put(mean.view(1), who, "activation_mean"), self._put(std.view(1), who, "activation_std"), count))
         if tap.relu:
-            self._put(flat.sign().sum(dtype=torch.float32).div(count).view(1), [(tap, tap.calls, count)], "active_share")
+            scratch = torch.empty_like(parts[0])
+            signs = [torch.sign(part, out=scratch[:len(part)]).sum(dtype=torch.float32) for part in parts]
+            self._put((torch.stack(signs).sum() if len(signs) > 1 else signs[0]).div(count).view(1), who, "active_share")
 
     # ------------------------------------------------------------------ many at once
     @torch.no_grad()
@@ -130,61 +179,81 @@ class Activations:
         """Read what is still held. Before backward begins, and before the step."""
         if self.pending:
             self.flush_small()
-        for device in list(self.rows):
+        for device in list(self.taken_rows):
             self._reduce_rows(device)
+        if self.dead:
+            self._put(torch.tensor([share for *_who, share in self.dead]), _keyed([who[:3] for who in self.dead]), "dead_share")
+            self.dead = []
         for (units, _device), held in self.units.items():
-            dead = torch.stack([sums for *_tap, sums in held]).eq(0).sum(1, dtype=torch.float32).div_(units)
-            self._put(dead, [tuple(who) for *who, _sums in held], "dead_share")
+            alive = torch.linalg.vector_norm(torch.stack([sums for *_tap, sums in held]), ord=0, dim=1)
+            self.alive.append((self._put(alive, _keyed([tuple(who) for *who, _sums in held]), "dead_share"), units))
         self.units = {}
 
     @torch.no_grad()
     def flush_small(self) -> None:
-        groups: dict[tuple, list] = {}
+        found = []
         for tap, call, values, version in self.pending:
             if values._version != version:
                 tap.at_once = True  # overwritten since: a ReLU in place, say. From the next sample on it is read in the hook
                 continue
-            if values.is_contiguous():
-                key = (values.shape, None, values.dtype, values.device)
-            else:
-                key = (values.numel(), layout(values), values.dtype, values.device)
-                values = in_memory_order(values)
-            groups.setdefault(key, ([], []))[not tap.relu].append((tap, call, values))
+            kind = tap.kind  # as a rule that of its last call: asking costs less than making a key
+            if kind is None or kind.shape != values.shape or kind.dtype is not values.dtype or kind.device != values.get_device() or \
+                    not values.is_contiguous():
+                kind = tap.kind = self._kind(values)
+                if not kind.plain:
+                    values = in_memory_order(values)
+            if kind.empty:
+                kind.empty = False
+                found.append(kind)
+            (kind.relus if tap.relu else kind.others).append((tap, call, kind.count))
+            (kind.of_relus if tap.relu else kind.of_others).append(values)
         self.pending, self.held = [], 0
-        for (_shape, units, *_rest), (relus, others) in groups.items():  # ReLUs first, so that theirs are a slice of the rows
-            held = relus + others
-            first = held[0][2]
-            count = first.numel()
-            rows = torch.cat([values for _tap, _call, values in held]).view(len(held), count)
-            who = [(tap, call, count) for tap, call, _values in held]
-            self._moments(rows if rows.dtype is torch.float32 else rows.float(), who, len(relus), units or layout(first))
+        for kind in found:
+            rows = torch.cat(kind.of_relus + kind.of_others).view(-1, kind.count)  # ReLUs first, so that theirs are a slice of the rows
+            who, relus = _keyed(kind.relus + kind.others), _keyed(kind.relus)
+            kind.clear()
+            self._moments(rows if rows.dtype is torch.float32 else rows.float(), who, relus, kind.units)
+
+    def _kind(self, values: torch.Tensor) -> "Kind":
+        plain = values.is_contiguous()
+        key = values.shape, plain or values.stride(), values.dtype, values.get_device()
+        if key not in self.kinds and len(self.kinds) >= KNOWN:  # lengths that differ from batch to batch
+            self.kinds = {key: kind for key, kind in self.kinds.items() if not kind.empty}
+        return self.kinds.setdefault(key, Kind(values, plain))
 
     def _reduce_rows(self, device) -> None:
-        rows, _single_rows, taps = self.rows.pop(device)
-        if taps:
-            order = sorted(range(len(taps)), key=lambda at: not taps[at][0].relu)
-            rows = rows[:len(taps)] if order == list(range(len(taps))) else rows[order]
-            self._moments(rows, [taps[at] for at in order], sum(tap.relu for tap, *_rest in taps), None)
+        relus, others = self.taken_rows.pop(device)
+        rows, first, count = self.kept[device][0], len(relus), len(relus) + len(others)
+        others = others[::-1]  # as they lie
+        moved = min(ROWS - count, len(others))
+        if moved:  # the last ones into the gap
+            rows[first:first + moved] = rows[-moved:]
+            others = others[-moved:] + others[:-moved]
+        self._moments(rows[:count], _keyed(relus + others), _keyed(relus), None)
 
-    def _moments(self, rows: torch.Tensor, who: list, relus: int, units) -> None:
-        """rows: (modules, entries), overwritten, the first `relus` those of ReLUs; units: (outer, units, inner) of them, if whole outputs"""
+    def _moments(self, rows: torch.Tensor, who: tuple, relus: tuple, units) -> None:
+        """rows: (modules, entries), the first of them those of ReLUs; units: (outer, units, inner) of them, if whole outputs"""
         count = rows.shape[1]
         mean = rows.mean(1)
-        if relus:
-            mine = rows[:relus]
+        if relus[1]:
+            mine = rows[:len(relus[1])]
             if units is not None:
                 outer, width, inner = units
-                sums = mine.view(relus, outer, width).sum(1) if inner == 1 else mine.view(relus, *units).sum((1, 3))
-                self._put(sums.eq_(0).mean(1), who[:relus], "dead_share")
-            self._put(mine.sign().mean(1), who[:relus], "active_share")
-        std = torch.linalg.vector_norm(rows.sub_(mean[:, None]), dim=1).mul_(1 / math.sqrt(count - 1))
-        self._put(mean, who, "activation_mean")
-        self._put(std, who, "activation_std")
+                sums = mine.view(-1, outer, width).sum(1) if inner == 1 else mine.view(-1, *units).sum((1, 3))
+                alive = torch.linalg.vector_norm(sums, ord=0, dim=1)
+                self.alive.append((self._put(alive, relus, "dead_share"), width))
+            self._put(mine.sign().mean(1), relus, "active_share")
+        if self.careful:
+            std = torch.linalg.vector_norm(rows - mean[:, None], dim=1).mul_(1 / math.sqrt(count - 1))
+        else:  # one pass less; the host makes a std of it
+            std = torch.linalg.vector_norm(rows, dim=1)
+        self.pairs.append((self._put(mean, who, "activation_mean"), self._put(std, who, "activation_std"), count))
 
-    def _put(self, values: torch.Tensor, who: list, quantity: str) -> None:
-        """values: (modules,). The columns of the same modules are looked up once."""
-        key = (quantity, *[id(tap) if call == 1 else 0 for tap, call, _count in who])
-        columns = self.known.get(key)
+    def _put(self, values: torch.Tensor, keyed: tuple, quantity: str) -> np.ndarray:
+        """values: (modules,); keyed: those (tap, call, entries), and a key. -> their columns, which are looked up once"""
+        key, who = keyed
+        known = self.known.get(key)
+        columns = known.get(quantity) if known is not None else None
         if columns is None:
             columns = []
             for tap, call, count in who:
@@ -195,14 +264,34 @@ class Activations:
                     self.again.append((tap, quantity, count, -self.extra))
                     columns.append(-self.extra)
             columns = np.array(columns)
-            if 0 not in key and len(self.known) < KNOWN:
-                self.known[key] = columns
+            if 0 not in key and (known is not None or len(self.known) < KNOWN):
+                self.known.setdefault(key, {})[quantity] = columns
         self.readings.add(values, columns)
+        return columns
 
     # ------------------------------------------------------------------ on the host
-    def joined(self) -> list[tuple]:
-        """What `join` needs, taken along by a frame that is still on its way."""
-        return [(tap.columns, quantity, count, place, tap.entries) for tap, quantity, count, place in self.again]
+    def unfinished(self) -> tuple:
+        """What `finish` needs, taken along by a frame that is still on its way."""
+        again = [(tap.columns, quantity, count, place, tap.entries) for tap, quantity, count, place in self.again]
+        return self.pairs, self.careful, self.alive, again
+
+    def finish(self, frame: np.ndarray, pairs: list, careful: bool, alive: list, again: list) -> None:
+        """Norms -> standard deviations, living units -> share of dead ones, several calls of a module -> one."""
+        for columns, units in alive:
+            frame[columns] = 1 - frame[columns] / units
+        if pairs:
+            means, stds = self.means([pair[0] for pair in pairs]), self.stds([pair[1] for pair in pairs])
+            square, variance = np.square(frame[means], dtype=np.float64), np.square(frame[stds], dtype=np.float64)
+            if not careful:
+                counts = np.repeat([float(pair[2]) for pair in pairs], [len(pair[0]) for pair in pairs])
+                variance = variance / counts - square
+                frame[stds] = np.sqrt(variance * (counts / (counts - 1)))
+                lost = variance * USELESS < square  # not so where something is NaN
+                if lost.any():
+                    frame[stds[lost]] = blank(1)[0]
+            self.careful = not (variance * CANCELS >= square).all()
+        if again:
+            join(frame, again)
 
 
 def join(frame, again: list[tuple]) -> None:

@@ -61,7 +61,7 @@ class History:
     def _thin(self) -> None:
         steps = np.array(self._steps, np.int64)
         lead = np.array([frame[0] for frame in self._frames], np.float32)
-        kept = staying(steps, np.zeros(len(steps), np.int64), lead, np.array(self._events, np.int64), self.limit * 3 // 4)
+        kept = staying(steps, np.zeros(len(steps), np.int64), lead, np.array(self._events, np.int64), self.limit // 2)
         if kept.all():
             kept[1:-1:2] = False
         self._steps = steps[kept].tolist()

@@ -85,6 +85,7 @@ class Monitor:
         self._losses: list = []            # since the gradients were cleared: numbers, or tensors on a device
         self._told: list[tuple] = []       # (subject, step, value) of losses that are not judged yet
         self._unjudged: list[tuple] = []   # (step, frame, what was measured) of samples that are not judged yet
+        self._judged = -FRAMES             # step of the last one that is or will be: of samples in a row not every one is
         self._unread: list[tuple] = []     # (subject, column, step, tensor) of losses that wait on a device
         self._flying: list[tuple] = []
         self._anchor = None
@@ -382,8 +383,11 @@ class Monitor:
             self._land()
         if self._tick is not None:
             self._tick()
-        if self.attached and not sampler.open and self._wants():
-            self._begin_sample()
+        if self.attached and not sampler.open:
+            if self._wants():
+                self._begin_sample()
+            else:
+                sampler.rest()
 
     def _take_loss(self, known: Known, step: int) -> None:
         """The sum of what backward was called on since the gradients were cleared: what the step minimises."""
@@ -483,8 +487,11 @@ class Monitor:
             if getattr(self.ledger, "problem", None):
                 self._say("ledger", f"the ledger was given up, the watching goes on in memory: {self.ledger.problem}")
                 self.ledger = self._tick = None
-        self._unjudged.append((step, frame, there))
-        if len(self._unjudged) >= FRAMES or not all(math.isfinite(frame[k.norm]) for k in self.sampler.known.values()):
+        bad = not all(math.isfinite(frame[k.norm]) for k in self.sampler.known.values())
+        if bad or not 0 <= step - self._judged < FRAMES:
+            self._unjudged.append((step, frame, there))
+            self._judged = step
+        if bad or len(self._unjudged) >= FRAMES:
             self._judge_frames()
         if self.writers:
             values = {f"{quantity}/{subject}": float(value) for (quantity, subject), value, seen in zip(columns, frame, there) if seen}

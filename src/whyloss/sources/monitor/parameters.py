@@ -5,6 +5,8 @@ the rows of one matrix; of big ones the gradient is read whole and the weights a
 """
 
 from dataclasses import dataclass
+from functools import partial
+from operator import is_
 
 import numpy as np
 import torch
@@ -13,6 +15,7 @@ from whyloss.sources.monitor.entries import COUNT, SMALL, Entries, in_memory_ord
 from whyloss.sources.monitor.readings import Readings
 from whyloss.sources.shards import local, readable
 
+_is_missing = partial(is_, None)
 _PLAIN = torch.float32, torch.float16, torch.bfloat16
 CHUNK = 1 << 16       # entries whose difference stays in the cache
 
@@ -41,6 +44,7 @@ class Group:
         self.gradients, self.weights, self.changes = (np.array([getattr(m, of) for m in self.members]) for of in ("gradient", "weight", "change"))
 
         self._scales = None
+        self.held = [m.tensor for m in self.members]
         self.plain = all(type(m.tensor) is torch.nn.Parameter and m.tensor.layout is torch.strided and m.tensor.dtype in _PLAIN for m in self.members)
 
     def scales(self, tensors) -> torch.Tensor:
@@ -52,10 +56,9 @@ class Group:
     def tensors(self) -> list[torch.Tensor]:
         """What this process holds of them; with a None where one is released for the moment."""
         if self.plain:
-            held = [m.tensor for m in self.members]
-            if readable(held[0]) and held[0].numel():
-                return held
-        return [numbers(m.tensor) for m in self.members]
+            if readable(self.held[0]) and self.held[0].numel():
+                return self.held
+        return [numbers(tensor) for tensor in self.held]
 
 
 class Plan:
@@ -81,9 +84,13 @@ class Plan:
         """Norms of .grad. inverse: what scaled gradients are multiplied by. -> the parameters that have none"""
         missing: list[Watched] = []
         for group in self.groups:
-            grads = [m.tensor.grad for m in group.members]
-            if group.plain and group.small and all(g is not None and g.layout is torch.strided for g in grads):
+            grads = [tensor.grad for tensor in group.held]
+            whole = group.plain and not any(map(_is_missing, grads))
+            if whole and group.small and grads[0].layout is torch.strided:
                 self._add(readings, row_norms(rows_of(grads)), group.gradients, inverse)
+                continue
+            if whole and grads[0].dtype is torch.float32 and all(type(g) is torch.Tensor and g.layout is torch.strided for g in grads):
+                self._add(readings, norms(grads), group.gradients, inverse)
                 continue
             missing += [m for m, g in zip(group.members, grads) if g is None]
             by_device: dict = {}

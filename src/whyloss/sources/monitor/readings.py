@@ -1,9 +1,23 @@
 """What one sample measured, still on its device, and the one transfer that brings it to the host."""
 
 import math
+from operator import is_not
 
 import numpy as np
 import torch
+
+
+class Joined:
+    """Arrays of columns, one behind the other; those that were joined last are not joined again."""
+
+    def __init__(self) -> None:
+        self._parts: list = []
+        self._whole = np.zeros(0, np.int64)
+
+    def __call__(self, parts: list) -> np.ndarray:
+        if len(parts) != len(self._parts) or any(map(is_not, parts, self._parts)):
+            self._parts, self._whole = parts, np.concatenate([np.asarray(part, np.int64) for part in parts])
+        return self._whole
 
 
 class Readings:
@@ -12,7 +26,8 @@ class Readings:
     Negative columns are extra places behind the frame's own, counted from the end.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, joined: dict) -> None:
+        self._joined = joined          # device -> Joined, kept from sample to sample
         self._parts: dict[torch.device, list[torch.Tensor]] = {}
         self._columns: dict[torch.device, list] = {}
         self._waiting: list = []
@@ -26,7 +41,7 @@ class Readings:
     def send(self) -> None:
         """Start the transfer: on a GPU into pinned memory, without waiting for it; elsewhere it is done at once."""
         for device, parts in self._parts.items():
-            columns = np.concatenate([np.asarray(c, np.int64) for c in self._columns[device]])
+            columns = self._joined.setdefault(device, Joined())(self._columns[device])
             together = torch.cat(parts)
             if device.type == "cuda":
                 host = torch.empty(len(columns), dtype=torch.float32, device="cpu", pin_memory=True)

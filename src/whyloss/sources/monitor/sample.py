@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from whyloss.sources.framefile import blank, is_absent
-from whyloss.sources.monitor.activations import Activations, join
+from whyloss.sources.monitor.activations import Activations
 from whyloss.sources.monitor.entries import Entries
 from whyloss.sources.monitor.parameters import Plan, Watched, is_part, largest_gradients
 from whyloss.sources.monitor.readings import Readings
@@ -45,7 +45,7 @@ class Flight:
 
     step: int
     readings: Readings
-    again: list
+    unfinished: tuple
     extra: int
     host: dict[int, float]          # what the host knew anyway
     missing: list[Watched]
@@ -64,11 +64,14 @@ class Sampler:
         self.columns: list[tuple[str, str]] = []
         self.places: dict[tuple[str, str], int] = {}
         self.parts: dict[str, torch.Tensor] = {}
+        self.joined: dict = {}
+        self.empty = blank(0)
         self.closed: dict[str, str] = {}       # part of the model -> why it is not seen
         self.known: dict[int, Known] = {}
         self.foreign: dict[int, weakref.ref] = {}
         self.deaf = 0
         self.open = False
+        self.taps: Taps | None = None
         self.done: set[int] = set()
         self.column("loss", "run")
         self.column("val_loss", "run")
@@ -87,6 +90,7 @@ class Sampler:
         inside, _ = unwrapped(self.model)
         self.names = {id(p): plain(name) for name, p in inside.named_parameters()}
         self.modules = sum(1 for _ in self.model.modules())
+        self.rest()
         self.taps = None
         if any(q in self.quantities for q in ACTIVATIONS) and self.deaf < DEAF:
             self.taps = Taps(self.model, self.activations)
@@ -161,9 +165,9 @@ class Sampler:
     # ------------------------------------------------------------------ one sample
     def begin(self, step: int, total: int) -> None:
         self.open, self.step, self.began, self.done = True, step, total, set()
-        self.readings, self.host, self.missing, self.inf, self.plans = Readings(), {}, [], 0, []
+        self.readings, self.host, self.missing, self.inf, self.plans = Readings(self.joined), {}, [], 0, []
         self.activations.begin(self.readings)
-        if self.taps is not None:
+        if self.taps is not None and not self.taps.on:
             self.taps.put_on()
 
     def before(self, known: Known, optimizer, closure: bool) -> None:
@@ -207,13 +211,9 @@ class Sampler:
     def end(self, unread: list = ()) -> Flight:
         """Close the sample and send it to the host, with the losses that still wait on the device: (subject, column, step, tensor)."""
         if self.taps is not None:
-            self.taps.take_off()
-            calls = 0
-            for tap in self.taps.taps:
-                tap.heard += tap.calls > 0
-                calls += tap.calls
-            self.deaf = 0 if calls else self.deaf + 1
+            self.deaf = 0 if self.activations.heard else self.deaf + 1
             if self.deaf >= DEAF and self.taps.taps:
+                self.taps.take_off()
                 self.taps.closed["the model"] = "no module was heard: a compiled function calls it, or other code than forward"
                 self.closed.update(self.taps.closed)
                 self.taps = None
@@ -224,11 +224,16 @@ class Sampler:
             self.readings.add(value.reshape(1), [place])
             losses.append((subject, step, place))
         self.readings.send()
-        flight = Flight(self.step, self.readings, self.activations.joined(), self.activations.extra, self.host, self.missing, self.plans,
+        flight = Flight(self.step, self.readings, self.activations.unfinished(), self.activations.extra, self.host, self.missing, self.plans,
                         self.inf, losses)
         self.activations.end()
         self.open = False
         return flight
+
+    def rest(self) -> None:
+        """No sample follows at once: the taps come off."""
+        if self.taps is not None and self.taps.on:
+            self.taps.take_off()
 
     def drop(self) -> None:
         """Give the sample up."""
@@ -243,15 +248,16 @@ class Sampler:
         for member in flight.missing:
             self.column("gradient_missing", member.name)
         width = len(self.columns)
-        frame = blank(width + flight.extra)
+        if len(self.empty) != width + flight.extra:
+            self.empty = blank(width + flight.extra)
+        frame = self.empty.copy()
         with np.errstate(all="ignore"):
             return self._filled(frame, width, flight)
 
     def _filled(self, frame: np.ndarray, width: int, flight: Flight) -> tuple[np.ndarray, list]:
         flight.readings.into(frame)
         skipped = bool(flight.found_inf and frame[flight.found_inf] > 0)
-        if flight.again:
-            join(frame, flight.again)
+        self.activations.finish(frame, *flight.unfinished)
         losses = [(subject, step, float(frame[place])) for subject, step, place in flight.losses]
         frame = frame[:width]
         for at, value in flight.host.items():

@@ -27,10 +27,10 @@ class Tap:
         self.name, self.module, self.ear = name, module, ear
         self.relu = isinstance(module, _RELUS)
         self.at_once = False     # a later module overwrites this output in place: it cannot be read later
-        self.calls = 0           # in this sample
+        self.sample = self.calls = 0    # the last sample it was heard in, and how often in that
         self.entries = 0         # of its first output in this sample
-        self.heard = 0           # samples in which it was heard
         self.columns: dict[str, int] = {}
+        self.kind = None         # of its last small output
 
     def hear(self, module, args, output):
         """The forward hook."""
@@ -101,7 +101,6 @@ class Taps:
     def put_on(self) -> None:
         self.on, key = True, self.key
         for tap in self.taps:
-            tap.calls = 0
             tap.module._forward_hooks[key] = tap.hear
 
     def take_off(self) -> None:
