@@ -193,11 +193,12 @@ def test_what_is_spent_beside_the_samples_never_starves_them():
         nn.functional.cross_entropy(model(torch.randn(32, 12)), Y).backward()
         optimizer.step()
         known, = monitor.sampler.known.values()
-        monitor.bucket.early, monitor.bucket.typical, monitor.bucket.balance, monitor.bucket.owed = 2**62, 0.001, 0.0, 0.05
-        now, steps = monitor._last, 0
+        pace = monitor.pace
+        pace.bucket.early, pace.bucket.typical, pace.bucket.balance, pace.bucket.owed = 2**62, 0.001, 0.0, 0.05
+        now, steps = pace.last, 0
         while not monitor.sampler.open and steps < 2000:
-            now, monitor._since, monitor._entered, steps = now + 0.001, 30e-6, time.perf_counter(), steps + 1
-            monitor._plain_step(known, now)  # a step of 1 ms earns 10 us, and 30 us are spent: a fifth of the 10 is for samples
+            now, pace.since, pace.entered, steps = now + 0.001, 30e-6, time.perf_counter(), steps + 1
+            monitor._plain_step(known, optimizer, now)  # a step of 1 ms earns 10 us, and 30 us are spent: a fifth of the 10 is for samples
     assert 450 < steps < 700
 
 

@@ -75,14 +75,10 @@ def test_ranks_sample_the_same_steps_without_a_word_between_them(two_ranks):
         """The steps that a rank would sample whose samples cost so much."""
         with Monitor(model, optimizer) as monitor:
             monitor.sampler.drop()
-            monitor.bucket.samples, monitor.bucket.typical, monitor.bucket.balance, monitor.bucket.early = 9, cost, 1e9, 2**62
-            monitor._bares.append(0.010)
-            chosen = []
-            for step in range(1, 65):
-                monitor.steps = step
-                if monitor._wants():
-                    chosen.append(step)
-        return set(chosen)
+            bucket = monitor.pace.bucket
+            bucket.samples, bucket.typical, bucket.balance, bucket.early = 9, cost, 1e9, 2**62
+            monitor.pace._bares.append(0.010)
+            return {step for step in range(1, 65) if monitor.pace.wants(step, 2, 0.0)}
 
     fast, slow = sampled(0.0004), sampled(0.0009)
     assert len(fast) == 16 and len(slow) == 4

@@ -9,12 +9,12 @@ import math
 import numpy as np
 import torch
 
-from whyloss.sources.monitor.entries import COUNT, SMALL, Entries, in_memory_order, numbers
 from whyloss.sources.framefile import blank
+from whyloss.sources.monitor.entries import COUNT, SMALL, Entries, in_memory_order, numbers
 from whyloss.sources.monitor.readings import Joined, Readings
 from whyloss.sources.monitor.taps import CALLS, output_of
 
-TOGETHER = 128        # small outputs read together
+TOGETHER = 100        # small outputs read together
 MOST = 1 << 20        # entries of them
 ROWS = 16             # big outputs whose entries are reduced together
 KNOWN = 1024          # sets of modules whose columns are remembered
@@ -69,6 +69,7 @@ class Activations:
         self.sample = 0                       # the number of this one
         self.careful = True                   # until a frame has shown that no mean is far above its std
         self.means, self.stds = Joined(), Joined()
+        self.counted: tuple = (None,)         # columns of std, 1 / entries, entries / (entries - 1)
         self.end()
 
     def begin(self, readings: Readings) -> None:
@@ -106,6 +107,8 @@ class Activations:
             if type(output) is torch.Tensor and output.dtype is torch.float32:
                 values = output
             else:
+                if torch.compiler.is_compiling():  # any tracer
+                    return
                 values = numbers(output_of(output))
                 if values is None:
                     return
@@ -283,13 +286,14 @@ class Activations:
             means, stds = self.means([pair[0] for pair in pairs]), self.stds([pair[1] for pair in pairs])
             square, variance = np.square(frame[means], dtype=np.float64), np.square(frame[stds], dtype=np.float64)
             if not careful:
-                counts = np.repeat([float(pair[2]) for pair in pairs], [len(pair[0]) for pair in pairs])
-                variance = variance / counts - square
-                frame[stds] = np.sqrt(variance * (counts / (counts - 1)))
-                lost = variance * USELESS < square  # not so where something is NaN
-                if lost.any():
-                    frame[stds[lost]] = blank(1)[0]
-            self.careful = not (variance * CANCELS >= square).all()
+                if stds is not self.counted[0]:
+                    counts = np.repeat([float(pair[2]) for pair in pairs], [len(pair[0]) for pair in pairs])
+                    self.counted = stds, 1 / counts, counts / (counts - 1)
+                variance = variance * self.counted[1] - square
+                frame[stds] = np.sqrt(variance * self.counted[2])
+            self.careful = not (square - CANCELS * variance).max() <= 0  # also where something is NaN
+            if self.careful and not careful:
+                frame[stds[variance * USELESS < square]] = blank(1)[0]
         if again:
             join(frame, again)
 

@@ -166,7 +166,7 @@ class Freezer:
         except Exception as error:
             monitor._fail(error)
         finally:
-            monitor._since += perf_counter() - began
+            monitor.pace.since += perf_counter() - began
 
     def after_step(self, optimizer, args, kwargs) -> None:
         """After the monitor itself has heard of it: between two steps nothing is under way."""
@@ -175,7 +175,7 @@ class Freezer:
         if self.capture is None and not self.asked:
             if self.snapshots is not None and self.snapshots.due(self.monitor.step) and not self.broken and not self.automatic:
                 self._attempt(self.snapshots.take, self.monitor.step, self._optimizers())
-                self.monitor._last, self.monitor._since = perf_counter(), 0.0
+                self.monitor.pace.last, self.monitor.pace.since = perf_counter(), 0.0
             return
         if self.capture is not None:
             self._attempt(self.capture.watch.patches.after_step, optimizer, args, kwargs)
@@ -183,7 +183,7 @@ class Freezer:
                 self._end()
         if self.capture is None and self.asked and self.monitor._mine(optimizer) is not None:
             self._begin()
-        self.monitor._last, self.monitor._since = perf_counter(), 0.0  # not the training's time, nor the budget's
+        self.monitor.pace.last, self.monitor.pace.since = perf_counter(), 0.0  # not the training's time, nor the budget's
 
     def _begin(self) -> None:
         if _capturing:
@@ -249,8 +249,8 @@ class Freezer:
         self.rolling.take_off()
         spent = perf_counter() - began
         self.taken += spent
-        self.monitor._since -= spent  # its caller counts it too
-        self.monitor._last += spent
+        self.monitor.pace.since -= spent  # its caller counts it too
+        self.monitor.pace.last += spent
         return in_words(found, watch) if watch is not None else ""
 
     def _save_failed(self, found: dict, watch, value: float) -> None:

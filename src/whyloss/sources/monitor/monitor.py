@@ -7,8 +7,6 @@ counters and one look at the clock. What goes wrong in here is told once and swi
 import math
 import sys
 import weakref
-from collections import deque
-from statistics import median
 from time import perf_counter
 
 import numpy as np
@@ -19,10 +17,11 @@ from whyloss.errors import BadInput
 from whyloss.evidence import Evidence
 from whyloss.sources.framefile import blank, is_absent
 from whyloss.sources.monitor import ears, replicas
-from whyloss.sources.monitor.bucket import OTHERS, Bucket, Cost
+from whyloss.sources.monitor.bucket import Cost
 from whyloss.sources.monitor.culprit import culprit, described
 from whyloss.sources.monitor.freezing import STEPS, Freezer, capturing
 from whyloss.sources.monitor.history import History
+from whyloss.sources.monitor.pace import Pace
 from whyloss.sources.monitor.readings import single
 from whyloss.sources.monitor.sample import EVERYTHING, Known, Sampler
 from whyloss.sources.monitor.sharding import holders, rank_and_world
@@ -61,27 +60,22 @@ class Monitor:
         unknown = set(quantities or ()) - set(EVERYTHING)
         if unknown:
             raise BadInput(f"no such quantities: {', '.join(sorted(unknown))}; there are {', '.join(EVERYTHING)}")
-        self.model, self.every = model, every
+        self.model = model
         self.given = None if optimizer is None else tuple(map(ears.inner, optimizer if isinstance(optimizer, (list, tuple)) else [optimizer]))
         self.on_alert, self.stop_on_nonfinite, self.writers = on_alert, stop_on_nonfinite, tuple(writers)
-        self.quantities = tuple(quantities) if quantities else EVERYTHING
-        self.exact = exact
+        self.quantities, self.exact = tuple(quantities) if quantities else EVERYTHING, exact
         self.run, self.ledger = run, ledger
         # None unless it was asked for: then not even an unsampled step pays for it
         self.freezer = Freezer(self, freeze) if stop_on_nonfinite or freeze is not None else None
         self.alerts: list[Alert] = []
         self.problem: str | None = None
-        self.attached = False
-        self.bucket = Bucket(budget)
-        self.steps = self.sampled = 0
+        self.attached, self.sampled = False, 0
+        self.pace = Pace(budget, every)
+        self._steps = 0                    # of all optimizers; those in `_quiet` come on top
         self.sampler: Sampler | None = None
         self.ranks: replicas.Replicas | None = None
         self._first = 0
         self._alarms = Alarms()
-        self._own = self._bare = 0.0       # seconds until the last step ended
-        self._since = 0.0                  # own seconds after it
-        self._entered = self._mark = 0.0
-        self._last = None
         self._losses: list = []            # since the gradients were cleared: numbers, or tensors on a device
         self._told: list[tuple] = []       # (subject, step, value) of losses that are not judged yet
         self._unjudged: list[tuple] = []   # (step, frame, what was measured) of samples that are not judged yet
@@ -92,10 +86,11 @@ class Monitor:
         self._inside = None                # the optimizer whose step runs
         self._closure = False
         self.wants_before = True           # whether steps are to be told before they are made
-        self._keeps_before = False         # always: there are closures, or optimizers inside of optimizers
+        self._keeps_before = False         # always: closures, or optimizers inside of optimizers
         self._heard: dict[int, tuple] = {} # optimizer -> (weak reference, record or None)
         self._ignored = 0
-        self._bares: deque[float] = deque(maxlen=8)
+        self._quiet: list[float] = []      # losses of steps that are only counted so far, all of one (optimizer, record)
+        self._quiet_of, self._quiet_left = None, 0   # how many more there may be
         self._said: set[str] = set()
 
     # ------------------------------------------------------------------ on and off
@@ -119,7 +114,7 @@ class Monitor:
                 self.freezer.attach()
             ears.listen(self)
             self.attached, self._began = True, perf_counter()
-            self._last = self._entered = self._began
+            self.pace.start(self._began)
             if self.freezer is not None:
                 self.freezer.begin()
             if self._wants():
@@ -137,6 +132,7 @@ class Monitor:
         self.attached = False
         ears.unlisten(self)
         try:
+            self._catch_up()
             self.sampler.drop()
             self._land(wait=True)
             self._judge_losses()
@@ -174,8 +170,14 @@ class Monitor:
 
     # ------------------------------------------------------------------ what can be asked
     @property
+    def steps(self) -> int:
+        """Optimizer steps done, of all optimizers."""
+        return self._steps + len(self._quiet)
+
+    @property
     def step(self) -> int:
         """Optimizer steps done, of the optimizer that did most; set it to go on counting after a resumed run."""
+        self._catch_up()
         return self._first + max((k.step for k in self.sampler.known.values()), default=0) if self.sampler else self._first
 
     @step.setter
@@ -188,6 +190,7 @@ class Monitor:
         if self.sampler is None:
             return Evidence()
         if self.attached:
+            self._catch_up()
             self._judge_losses()
         if self.run is not None and self.ledger is not None and not self.ledger.problem:
             try:
@@ -201,7 +204,7 @@ class Monitor:
     @property
     def cost(self) -> Cost:
         freezing = self.freezer.seconds if self.freezer is not None else 0.0
-        return Cost(self._own, self._own / self._bare if self._bare else 0.0, self.steps, self.sampled, freezing)
+        return Cost(self.pace.own, self.pace.share, self.steps, self.sampled, freezing)
 
     @property
     def frozen(self) -> list:
@@ -219,6 +222,7 @@ class Monitor:
     def not_observed(self) -> dict[str, str]:
         """Part of the model, or kind of number -> why it was not seen."""
         found = dict(self.sampler.closed) if self.sampler else {}
+        self._catch_up()
         if self.steps and not self._alarms.losses and not self._unread and not self._told:
             found["loss"] = "no backward of a single number was seen before a step"
         return found
@@ -237,7 +241,7 @@ class Monitor:
                     writer(step, {"val_loss/run": float(loss)})
             except Exception as error:
                 self._fail(error)
-            self._since += perf_counter() - began
+            self.pace.since += perf_counter() - began
 
     # ------------------------------------------------------------------ heard: the loss
     def hear_loss(self, tensors) -> None:
@@ -259,7 +263,7 @@ class Monitor:
         except Exception as error:
             self._fail(error)
         finally:
-            self._since += perf_counter() - began
+            self.pace.since += perf_counter() - began
 
     def _hear_loss(self, tensors) -> None:
         if self._losses and self._inside is not None and self._closure:
@@ -312,27 +316,32 @@ class Monitor:
                 self._carried = list(self._losses)
                 self._losses.clear()
             if self.sampler.open and id(known) not in self.sampler.done:
-                self._entered = began
+                self.pace.entered = began
                 self.sampler.before(known, optimizer, closure)
         except Exception as error:
             self._fail(error)
         finally:
-            self._since += perf_counter() - began
+            self.pace.since += perf_counter() - began
 
     def after_step(self, optimizer) -> None:
-        began = self._entered = perf_counter()
+        if self._quiet_left and optimizer is self._quiet_of[0] and self._losses and type(self._losses[0]) is float:
+            self._quiet_left -= 1
+            self._quiet.append(sum(self._losses))
+            self._losses = []
+            return
+        began = self.pace.entered = perf_counter()
         try:
             known = self._mine(optimizer)
             if known is None:
                 self._losses.clear()  # the loss of another model
             elif not self.wants_before:
-                self._plain_step(known, began)
+                self._plain_step(known, optimizer, began)
             elif optimizer is self._inside:
                 self._after(known, optimizer, began)
         except Exception as error:
             self._fail(error)
         finally:
-            self._since += perf_counter() - began
+            self.pace.since += perf_counter() - began
 
     def _mine(self, optimizer) -> Known | None:
         entry = self._heard.get(id(optimizer))
@@ -344,40 +353,47 @@ class Monitor:
             self._heard[id(optimizer)] = entry = weakref.ref(optimizer), known
         return entry[1]
 
-    def _plain_step(self, known: Known, now: float) -> None:
-        """A step that is not sampled. In one piece: between two steps the caches have forgotten us, and each call costs microseconds."""
-        own, bucket = self._since, self.bucket
-        bare = max(now - self._last - own, 0.0)
-        self._bare, self._own, self._last, self._since = self._bare + bare, self._own + own, now, 0.0
-        self._bares.append(bare)
-        earned, owed = bucket.share * bare, bucket.owed + own
-        paid = owed if owed < OTHERS * earned else OTHERS * earned
-        bucket.balance, bucket.owed = bucket.balance + earned - paid, owed - paid
+    def _plain_step(self, known: Known, optimizer, now: float) -> None:
+        """A step that is not sampled, and those before it that were only counted."""
+        self.pace.plain(now, 1 + len(self._quiet))
+        self._catch_up()
+        heard = len(self._told)
         if self._losses:
             self._take_loss(known, self._first + known.step)
         known.step += 1
-        self.steps = known.last = self.steps + 1
+        self._steps = known.last = self._steps + 1
         if self._tick is not None:
             self._tick()
         if self._flying:
             self._land()
-        if (self.every is not None or bucket.balance >= bucket.typical or self.steps >= bucket.early) and self._wants():
+        if self.pace.perhaps(self._steps) and self._wants():
             self._begin_sample()
+        elif len(self._told) != heard and self.freezer is None and self._world == 1 and not self._flying:
+            self._quiet_of, self._quiet_left = (optimizer, known), self.pace.quiet(self._steps)
+
+    def _catch_up(self) -> None:
+        """Steps that were only counted so far are steps like the others."""
+        if self._quiet:
+            known, first = self._quiet_of[1], self._first + self._quiet_of[1].step
+            self._told += [(known.subject, first + at, value) for at, value in enumerate(self._quiet)]
+            known.step += len(self._quiet)
+            self._steps = known.last = self._steps + len(self._quiet)
+        self._quiet, self._quiet_of, self._quiet_left = [], None, 0
 
     def _after(self, known: Known, optimizer, now: float) -> None:
         sampler, step, closure = self.sampler, self._first + known.step, self._closure
         self._inside = None
-        self._account(now)
+        self.pace.sampled(now, sampler.activations.taken())
         if closure and not self._losses:
             self._losses = self._carried
         if sampler.open and id(known) not in sampler.done and known.plan is not None:
             sampler.after(known, optimizer, closure)
         self._take_loss(known, step)
         known.step += 1
-        self.steps = known.last = self.steps + 1
-        if self.steps == 1:
+        self._steps = known.last = self._steps + 1
+        if self._steps == 1:
             self._anchor = next((p for group in optimizer.param_groups for p in group["params"] if p.requires_grad), None)
-        if sampler.open and sampler.complete(self.steps):
+        if sampler.open and sampler.complete(self._steps):
             self._end_sample()
         elif self._flying:
             self._land()
@@ -412,44 +428,21 @@ class Monitor:
             for alert in self._alarms.loss(step, value, subject):
                 self._raise(alert)
 
-    def _account(self, now: float) -> None:
-        """A step ended at `now`; what we do from here on is paid by the next one."""
-        own = self._since + self.sampler.activations.taken()
-        if self._last is not None:
-            bare = max(now - self._last - own, 0.0)
-            self._bare += bare
-            self._bares.append(bare)
-            self.bucket.step(bare, own)
-        self._own, self._last, self._since = self._own + own, now, 0.0
-
     def _pending(self) -> float:
         """Own seconds since the last step ended, up to now."""
-        return self._since + self.sampler.activations.seconds + perf_counter() - self._entered
+        return self.pace.pending(perf_counter(), self.sampler.activations.seconds)
 
     def _wants(self) -> bool:
         """Whether the next step is to be sampled."""
-        step = self.steps
-        if capturing():
-            return False
-        if self.every is not None:
-            return step % self.every == 0
-        if step >= self.bucket.early:
-            return True
-        if not self.bucket.affords(self._pending()):
-            return False
-        if self._world > 1 and self.bucket.samples > 1 and self._bares:
-            # ranks keep to the same steps without a word between them: multiples of a power of two
-            needed = self.bucket.typical / max(self.bucket.share * median(self._bares), 1e-9)
-            return step % (1 << max(0, math.ceil(math.log2(max(needed, 1.0))))) == 0
-        return True
+        return not capturing() and self.pace.wants(self._steps, self._world, self._pending())
 
     # ------------------------------------------------------------------ samples
     def _begin_sample(self) -> None:
         if self.sampled and self.sampled % LOOK == 0 and self.sampler.unlike():
             self.sampler.look()
         self.wants_before = True
-        self._mark = self._own + self._pending()
-        self.sampler.begin(self.step, self.steps)
+        self.pace.begin(self._pending())
+        self.sampler.begin(self.step, self._steps)
 
     def _end_sample(self) -> None:
         self.sampled += 1
@@ -458,8 +451,7 @@ class Monitor:
         self._unread = []
         self._flying.append((flight, perf_counter() - self._began))
         self._land()
-        pending = self._pending()
-        self.bucket.sampled(self._own + pending - self._mark, pending)
+        self.pace.end(self._pending())
 
     def _land(self, *, wait: bool = False) -> None:
         """Frames that have arrived on the host: kept, judged and passed on."""

@@ -76,6 +76,7 @@ class Plan:
         self.groups = [Group(held, small, device) for (small, device, _shape, _dtype), held in groups.items()]
         self.gradients, self.weights, self.changes = (np.array([getattr(m, of) for m in members], int) for of in ("gradient", "weight", "change"))
         self.counted = np.ones(len(members), bool)      # in the norm over all
+        self.whole = True                               # all of them
         self.before: list = []
         self.kept: dict[str, torch.Tensor] = {}
 

@@ -85,10 +85,10 @@ def _paid(method):
             self.monitor._fail(error)
         finally:
             seconds = perf_counter() - began
-            self.monitor._since += seconds
+            self.monitor.pace.since += seconds
             if self.taken:  # ever fewer of them: counted as watching's own, but the samples of the frames do not pay for them
                 self.taken = False
-                self.monitor.bucket.owed -= seconds
+                self.monitor.pace.bucket.owed -= seconds
     return inner
 
 

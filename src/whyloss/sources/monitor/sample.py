@@ -150,6 +150,7 @@ class Sampler:
         if parts:
             first = holders(parts[0])[0] == rank_and_world()[0]
             plan.counted = np.array([m.part or first for m in plan.members])
+            plan.whole = bool(plan.counted.all())
             self.parts.setdefault(known.subject, parts[0])
 
     def new_parts(self) -> list[tuple[str, torch.Tensor]]:
@@ -276,19 +277,21 @@ class Sampler:
             frame[gradients] = frame[changes] = blank(1)[0]
             return
         norms = frame[gradients]
-        if (norms == 0).any() or np.isinf(norms).any():
+        if not 0 < norms.min() <= norms.max() < np.inf:
             if plan.members[0].tensor.device.type != "cuda":
                 self._confirm(frame, [plan.members[i] for i in np.flatnonzero((norms == 0) | np.isinf(norms))])
                 norms = frame[gradients]
         change, weight = frame[changes], frame[weights]
-        ratio = blank(len(change))
-        np.divide(change, weight, out=ratio, where=(weight > 0) & ~is_absent(change))
+        ratio = change / weight
+        if not ratio.max() < np.inf:  # something is not finite, or absent
+            ratio[~(weight > 0) | is_absent(change)] = blank(1)[0]
         frame[changes] = ratio
         known = next((k for k in self.known.values() if k.plan is plan), None)
-        seen = ~is_absent(norms) & plan.counted
-        if known is not None and seen.any():
-            norms = norms[seen].astype(np.float64)
-            frame[known.norm] = math.sqrt(norms @ norms)
+        if known is not None:
+            seen = norms if plan.whole and norms.max() < np.inf else norms[~is_absent(norms) & plan.counted]
+            if len(seen):
+                seen = seen.astype(np.float64)
+                frame[known.norm] = math.sqrt(seen @ seen)
 
     @staticmethod
     def _confirm(frame: np.ndarray, members: list[Watched]) -> None:

@@ -18,6 +18,7 @@ CALL_SECONDS = 1.5e-6  # what torch's slower way of calling a hooked module take
 _RELUS = (torch.nn.ReLU, torch.nn.ReLU6)
 _SILENT = (torch.nn.Identity, torch.nn.Flatten, torch.nn.Unflatten)
 _is_grad_enabled = torch.is_grad_enabled
+_is_compiling = torch.compiler.is_dynamo_compiling  # the cheap one: a hook that a tracer calls hears tensors of the tracer's type
 
 
 class Tap:
@@ -34,7 +35,7 @@ class Tap:
 
     def hear(self, module, args, output):
         """The forward hook."""
-        if torch.compiler.is_compiling():  # first: nothing of this may enter a graph
+        if _is_compiling():  # first: nothing of this may enter a graph
             return
         ear = self.ear
         if not _is_grad_enabled() or not ear.open:
