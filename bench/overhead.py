@@ -13,7 +13,6 @@ import gc
 import random
 import statistics
 import sys
-import tempfile
 import time
 import tracemalloc
 from pathlib import Path
@@ -21,7 +20,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "src")]
+
+from watchers import ENLARGES, NEED, OTHERS  # noqa: E402
 
 from whyloss.sources.monitor import Monitor  # noqa: E402
 from whyloss.sources.monitor import monitor as engine  # noqa: E402
@@ -103,12 +104,18 @@ class Training:
         torch.manual_seed(0)
         self.model, self.x, self.y = NETS[net]()
         self.optimizer = OPTIMIZERS[optimizer](self.model.parameters())
-        self.after = self.before = None
+        self.unwatched()
+
+    def unwatched(self) -> None:
+        self.before = self.after = self.loss = self.backward = None
 
     def step(self) -> None:
-        loss = nn.functional.cross_entropy(self.model(self.x), self.y)
+        loss = self.loss() if self.loss else nn.functional.cross_entropy(self.model(self.x), self.y)
         self.optimizer.zero_grad()
-        loss.backward()
+        if self.backward:
+            self.backward(loss)
+        else:
+            loss.backward()
         if self.before:
             self.before(loss)
         self.optimizer.step()
@@ -134,98 +141,21 @@ def watched(training, **how):
         sys.exit(f"the monitor failed: {monitor.problem}")
 
 
-@contextlib.contextmanager
-def naive(training):
-    """As the tutorials show it: a hook on each layer, .item() on everything, a clone of each weight."""
-    seen, handles = {}, []
-
-    def hook(name, relu):
-        def hear(module, args, output):
-            seen[name] = (output.mean().item(), output.std().item(), torch.isnan(output).any().item(), torch.isinf(output).any().item(),
-                          (output <= 0).all(0).float().mean().item() if relu else 0)
-        return hear
-
-    for name, module in training.model.named_modules():
-        if not list(module.children()):
-            handles.append(module.register_forward_hook(hook(name, isinstance(module, nn.ReLU))))
-    kept = {}
-
-    def before(loss):
-        seen["loss"] = loss.item()
-        for name, p in training.model.named_parameters():
-            seen[name] = (p.grad.norm().item(), p.norm().item())
-            kept[name] = p.detach().clone()
-
-    def after():
-        for name, p in training.model.named_parameters():
-            seen[name + ".update"] = (p.detach() - kept[name]).norm().item() / (p.norm().item() + 1e-12)
-
-    training.before, training.after = before, after
-    try:
-        yield None
-    finally:
-        training.before = training.after = None
-        for handle in handles:
-            handle.remove()
-
-
-@contextlib.contextmanager
-def wandb_watch(training):
-    import wandb
-    with tempfile.TemporaryDirectory() as folder:
-        run = wandb.init(mode="offline", dir=folder, settings=wandb.Settings(silent=True))
-        run.watch(training.model, log="all", log_freq=1)
-        training.after = lambda: run.log({"a": 1})
-        try:
-            yield None
-        finally:
-            training.after = None
-            run.unwatch(training.model)
-            run.finish()
-
-
-@contextlib.contextmanager
-def fastai_stats(training):
-    from fastai.callback.hook import Hooks
-    from fastai.torch_core import to_detach
-
-    def stats(module, inputs, output):
-        output = to_detach(output)
-        return output.mean().item(), output.std().item(), (output.abs() < 0.05).long().sum().item() / output.numel()
-
-    hooks = Hooks([m for m in training.model.modules() if not list(m.children()) and list(m.parameters())], stats)
-    try:
-        yield None
-    finally:
-        hooks.remove()
-
-
-@contextlib.contextmanager
-def torch_audit_each(training):
-    import torch_audit
-    auditor = torch_audit.autopatch(training.model, training.optimizer, every_n_steps=1) if hasattr(torch_audit, "autopatch") else None
-    if auditor is None:
-        raise ImportError("another interface of torch_audit than this bench knows")
-    try:
-        yield None
-    finally:
-        getattr(auditor, "close", lambda: None)()
-
-
 OURS = {"bare": lambda t: contextlib.nullcontext(), "default budget": watched, "every step, sampled": lambda t: watched(t, every=1),
         "every step, exact": lambda t: watched(t, every=1, exact=True), "unsampled step": lambda t: watched(t, every=1 << 30)}
-OTHERS = {"tutorial hooks": naive, "wandb.watch": wandb_watch, "fastai ActivationStats": fastai_stats, "torch-audit": torch_audit_each}
-NEED = {"wandb.watch": "wandb", "fastai ActivationStats": "fastai", "torch-audit": "torch_audit"}
 
 
 # ---------------------------------------------------------------------- measuring
-def compared(training, way, count: int) -> float:
-    """How much longer a step is, once: its fastest against the fastest bare ones before and after."""
+SLOW, SLOW_ROUNDS = 3.0, 3   # what takes so many times the step is not measured more often
+
+
+def compared(training, watched, way, count: int) -> float:
+    """How much longer a step is, once: its fastest against the fastest bare ones before and after. watched: the same training, or one like it"""
     left = min(training.times(count))
-    with way(training) as monitor:
-        training.times(2)  # what is made once is not the question here
-        mine = min(training.times(count))
-        del monitor
+    with way(watched):
+        watched.times(2)  # what is made once is not the question here
+        mine = min(watched.times(count))
+    watched.unwatched()
     return 2 * mine / (left + min(training.times(count))) - 1
 
 
@@ -270,13 +200,16 @@ def measure(net: str, optimizer: str, rows, rounds: int, long: float) -> None:
     for _ in range(rounds):
         for name in random.Random(len(found["bare"])).sample(list(usable), len(usable)):
             gc.collect()
+            if len(found[name]) >= SLOW_ROUNDS and found[name][0] > SLOW:
+                continue
             try:
-                found[name].append(compared(training, usable[name], STEPS[net]))
+                of = Training(net, optimizer) if name in ENLARGES else training
+                found[name].append(compared(training, of, usable[name], STEPS[net] if name not in ENLARGES else 2))
             except Exception as error:
                 print(f"  {name}: {type(error).__name__}: {error}")
                 del usable[name]
-                break
-    for name in usable:
+                training.unwatched()
+    for name in [n for n in usable if found[n] or n in OURS]:
         line = f"  {name:24} {'':15}"
         if found[name]:
             values = sorted(100 * v for v in found[name])

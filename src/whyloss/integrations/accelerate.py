@@ -2,7 +2,7 @@
 
 import os
 
-from whyloss.integrations.watching import FOLDER, told
+from whyloss.integrations.watching import FOLDER
 from whyloss.sources.monitor import Monitor
 
 
@@ -14,4 +14,4 @@ def watch(accelerator, model, optimizer=None, *, run=None, writers=(), on_alert=
     """
     folder = getattr(accelerator, "logging_dir", None)
     run = run if run else os.path.join(folder, FOLDER) if folder and run is None else None
-    return Monitor(model, optimizer, run=run, writers=tuple(writers), on_alert=told(on_alert, writers), **options).attach()
+    return Monitor(model, optimizer, run=run, writers=tuple(writers), on_alert=on_alert, **options).attach()

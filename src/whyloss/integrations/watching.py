@@ -55,7 +55,7 @@ class Watching:
         run = self.run if self.run else os.path.join(folder, FOLDER) if folder and self.run is None else None
         writers = (*self.writers, *writers)
         # every optimizer that updates the model is heard: frameworks wrap them, and may make new ones
-        self.monitor = Monitor(model, run=run, writers=writers, on_alert=told(self.on_alert, writers), **self.options)
+        self.monitor = Monitor(model, run=run, writers=writers, on_alert=self.on_alert, **self.options)
         self.monitor.step = step
         self.monitor.attach()
         # most frameworks tell of no end when a training is interrupted: the ledger is closed with the program
@@ -81,17 +81,6 @@ class Watching:
     # Callbacks are copied and saved with their trainer; a monitor, a writer and a function of the user's may not be.
     def __getstate__(self):
         return {**vars(self), "monitor": None, "writers": (), "on_alert": None, "_closing": None}
-
-
-def told(on_alert, writers):
-    """One function for the user's own `on_alert` and for the writers that show alerts; None where nobody wants them."""
-    hearers = [on_alert] if on_alert is not None else []
-    hearers += [writer.alert for writer in writers if hasattr(writer, "alert")]
-
-    def tell(alert) -> None:
-        for hearer in hearers:
-            hearer(alert)
-    return tell if hearers else None
 
 
 class Groups:

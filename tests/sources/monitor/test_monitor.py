@@ -96,13 +96,106 @@ def test_channels_of_pictures_are_units_whatever_their_memory_order():
     with torch.no_grad():
         model[0].weight[:3], model[0].bias[:3] = 0, -1
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-    for size in (4, 40):
+    for size in (4, 40, 80):  # a few, many, and so many entries that a part of the batch is looked at first
         for memory in (torch.contiguous_format, torch.channels_last):
             x = torch.randn(16, 3, size, size).contiguous(memory_format=memory)
             with Monitor(model, optimizer, every=1) as monitor:
                 train(model, optimizer, 1, loss_of=lambda m, x=x: m(x).square().mean())
             assert values(monitor, "dead_share", "1") == [pytest.approx(3 / 8)]
             assert values(monitor, "activation_mean", "0")[0] == pytest.approx(model[0](x).mean().item(), abs=0.05)
+
+
+def test_a_unit_that_lives_late_in_a_batch_is_not_dead():
+    model = nn.Sequential(nn.Conv2d(3, 4, 1), nn.ReLU())
+    with torch.no_grad():
+        model[0].weight.fill_(1.0), model[0].bias.copy_(torch.tensor([0.0, 0.0, -1e3, 0.0]))
+    x = -torch.ones(64, 3, 48, 48)
+    x[-1, :, -1, -1] = 1.0  # one place of one picture
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with Monitor(model, optimizer, every=1) as monitor:
+        train(model, optimizer, 1, loss_of=lambda m: m(x).sum())
+    assert values(monitor, "dead_share", "1") == [pytest.approx(1 / 4)]
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["sampled", "exact"])
+@pytest.mark.parametrize("width", [20, 2000], ids=["small", "big"])
+def test_a_deviation_is_right_however_far_from_zero_the_mean_is(width, exact):
+    model = nn.Sequential(nn.Linear(12, width), nn.Linear(width, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with torch.no_grad():
+        spread = model[0](X).std().item()
+    with Monitor(model, optimizer, every=1, exact=exact) as monitor:
+        for offset in (0.0, 0.0, 1e3, 0.0, 0.0):  # in sizes of the deviation
+            with torch.no_grad():
+                model[0].bias += offset * spread
+            train(model, optimizer, 2)
+            with torch.no_grad():
+                model[0].bias -= offset * spread
+    found, means = values(monitor, "activation_std", "0"), values(monitor, "activation_mean", "0")
+    assert len(means) == 10 and max(means) > 500 * spread
+    assert 8 <= len(found) <= 10  # where a mean jumps, one deviation may be left out, and none is wrong
+    assert found == pytest.approx([spread] * len(found), rel=0.08)
+
+
+def test_a_layer_that_is_constant_has_a_deviation_of_zero():
+    model = nn.Sequential(nn.Linear(12, 20), nn.ReLU(), nn.Linear(20, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with Monitor(model, optimizer, every=1) as monitor:
+        train(model, optimizer, 2)
+        with torch.no_grad():
+            model[0].weight.zero_(), model[0].bias.fill_(0.7)
+        train(model, optimizer, 3)
+    assert max(values(monitor, "activation_std", "1")[-2:]) < 1e-6
+
+
+def test_many_big_layers_keep_their_own_numbers():
+    layers = []
+    for at in range(13):  # more than are reduced together, ReLUs among them
+        layers += [nn.Linear(200, 200)] + [nn.ReLU()] * (at % 3 == 0)
+        nn.init.zeros_(layers[-1 - (at % 3 == 0)].weight), nn.init.constant_(layers[-1 - (at % 3 == 0)].bias, 1.0 + at)
+    model = nn.Sequential(*layers)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with Monitor(model, optimizer, every=1) as monitor:
+        train(model, optimizer, 3, loss_of=lambda m: m(torch.randn(200, 200)).sum())
+    expected = 0.0
+    for name, layer in model.named_children():
+        expected += isinstance(layer, nn.Linear)
+        assert values(monitor, "activation_mean", name) == [pytest.approx(expected)] * 3
+        if isinstance(layer, nn.ReLU):
+            assert values(monitor, "active_share", name) == [1.0] * 3 and values(monitor, "dead_share", name) == [0.0] * 3
+
+
+def test_steps_that_are_only_counted_are_steps_like_the_others():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    losses, seen = [], []
+    with Monitor(model, optimizer, every=50) as monitor:
+        for step in range(173):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(X), Y)
+            losses.append(loss.item())
+            loss.backward()
+            optimizer.step()
+            if step % 7 == 0:
+                seen.append((monitor.step, monitor.steps, step + 1))
+    assert all(a == b == c for a, b, c in seen)
+    assert monitor.sampled == 4 and monitor.history.series("grad_norm").steps == [0, 50, 100, 150]
+    series = monitor.history.series("loss")
+    assert series.steps == list(range(173)) and series.values == pytest.approx(losses)
+
+
+def test_writers_that_show_alerts_are_told_of_them():
+    class Shown(list):
+        def __call__(self, step, values):
+            pass
+
+        alert = list.append
+
+    model, writer, told = net(), Shown(), []
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Monitor(model, optimizer, writers=[writer], on_alert=told.append):
+        train(model, optimizer, 3, loss_of=lambda m: m(X).mean() * float("nan"))
+    assert writer and list(writer) == told
 
 
 def test_a_module_called_several_times_is_one_number():
@@ -442,3 +535,64 @@ def test_wrong_use_says_what_would_do():
         Monitor(net(), quantities=["losses"])
     with pytest.raises(BadInput, match="every"):
         Monitor(net(), every=0)
+
+
+# ---------------------------------------------------------------------- ReLUs that are functions
+class Residual(nn.Module):
+    def __init__(self, width=16):
+        super().__init__()
+        self.a, self.b = nn.Linear(width, width), nn.Linear(width, width)
+
+    def forward(self, x):
+        hidden = nn.functional.relu(self.a(x))
+        return torch.relu(self.b(hidden) + x)
+
+
+class Skipping(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks, self.act, self.out, self.used = nn.ModuleList(Residual() for _ in range(3)), nn.ReLU(), nn.Linear(16, 4), [0, 1, 2]
+
+    def forward(self, x):
+        for at in self.used:
+            x = self.blocks[at](x)
+        return self.out(self.act(x))
+
+
+def test_a_relu_that_is_called_as_a_function_is_heard_under_its_module_s_name():
+    model, x = Skipping(), torch.randn(32, 16)
+    original = nn.functional.relu, torch.relu
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with torch.no_grad():
+        model.blocks[1].a.weight.zero_(), model.blocks[1].a.bias.copy_(torch.tensor([1.0] * 12 + [-1.0] * 4))
+    with Monitor(model, optimizer, every=2) as monitor:
+        train(model, optimizer, 2, loss_of=lambda m: m(x).square().mean())  # the first sample only looks whether anything is compiled
+        train(model, optimizer, 1, loss_of=lambda m: m(x).square().mean() + nn.functional.relu(m.out.bias).sum())  # the last one is no layer's
+        assert (nn.functional.relu, torch.relu) == original  # nothing is replaced in a step that is not sampled
+        train(model, optimizer, 1, loss_of=lambda m: m(x).square().mean())
+        model.used = [0, 2]
+        train(model, optimizer, 1, loss_of=lambda m: m(x).square().mean())
+    assert (nn.functional.relu, torch.relu) == original and monitor.problem is None
+    heard = {subject for quantity, subject in monitor.sampler.columns if quantity == "dead_share"}
+    assert heard == {"act"} | {f"blocks.{at}.relu{more}" for at in range(3) for more in ("", " 2")}
+    assert values(monitor, "dead_share", "blocks.1.relu") == [pytest.approx(4 / 16)]  # once: later its block is skipped
+    assert values(monitor, "active_share", "blocks.1.relu") == [pytest.approx(12 / 16)]
+    hidden = nn.functional.relu(model.blocks[0].a(x))
+    assert values(monitor, "active_share", "blocks.0.relu") == [pytest.approx((hidden > 0).float().mean().item())] * 2
+    assert len(values(monitor, "active_share", "blocks.2.relu 2")) == 2
+
+
+def test_two_monitors_of_one_process_leave_the_functions_as_they_were():
+    original = nn.functional.relu
+    models = [Residual(), Residual()]
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.01) for m in models]
+    x = torch.randn(32, 16)
+    first, second = (Monitor(m, o, every=1).attach() for m, o in zip(models, optimizers))
+    for _ in range(3):
+        for model, optimizer in zip(models, optimizers):
+            train(model, optimizer, 1, loss_of=lambda m: m(x).square().mean())
+    first.close()
+    train(models[1], optimizers[1], 1, loss_of=lambda m: m(x).square().mean())
+    second.close()
+    assert nn.functional.relu is original
+    assert [len(values(m, "dead_share", "relu")) for m in (first, second)] == [2, 3]

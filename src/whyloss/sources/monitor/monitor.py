@@ -44,7 +44,7 @@ class Monitor:
     on_alert           called with each Alert
     stop_on_nonfinite  raise StopTraining at the first loss or gradient that is not finite, while the weights are still good
     freeze             folder for training steps that are saved when something goes badly wrong (whyloss diagnose FILE)
-    writers            called with (step, {"grad_norm/layers.0.weight": value}) at each sample
+    writers            called with (step, {"grad_norm/layers.0.weight": value}) at each sample; `alert`, if they have it, with each Alert
     quantities         only these; None: all
     exact              read every entry of every tensor, not 4096 of the big ones; keeps one copy of the weights
 
@@ -62,7 +62,8 @@ class Monitor:
             raise BadInput(f"no such quantities: {', '.join(sorted(unknown))}; there are {', '.join(EVERYTHING)}")
         self.model = model
         self.given = None if optimizer is None else tuple(map(ears.inner, optimizer if isinstance(optimizer, (list, tuple)) else [optimizer]))
-        self.on_alert, self.stop_on_nonfinite, self.writers = on_alert, stop_on_nonfinite, tuple(writers)
+        self.stop_on_nonfinite, self.writers = stop_on_nonfinite, tuple(writers)
+        self._hearers = [on_alert] * (on_alert is not None) + [w.alert for w in self.writers if hasattr(w, "alert")]
         self.quantities, self.exact = tuple(quantities) if quantities else EVERYTHING, exact
         self.run, self.ledger = run, ledger
         # None unless it was asked for: then not even an unsampled step pays for it
@@ -509,8 +510,8 @@ class Monitor:
             self.ledger.event(alert.step, alert.kind, alert.as_dict())
         if self.freezer is not None:
             self.freezer.alerted(alert)
-        if self.on_alert is not None:
-            self.on_alert(alert)
+        for hearer in self._hearers:
+            hearer(alert)
 
     def _say(self, kind: str, message: str) -> None:
         """One line for each kind, and no more."""

@@ -8,7 +8,7 @@ from whyloss.sources.monitor.bucket import OTHERS, Bucket
 
 QUIET = 15            # steps in a row that may pass with no more than their loss noted
 BEHIND = 0.25         # seconds that they may take together: what is watched stays up to date
-QUIET_SECONDS = 3e-6  # what noting the end of such a step takes, which no clock of ours sees
+QUIET_SECONDS = 5e-6  # what noting the end of such a step takes, which no clock of ours sees
 
 
 class Pace:

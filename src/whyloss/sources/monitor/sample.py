@@ -10,6 +10,7 @@ import torch
 from whyloss.sources.framefile import blank, is_absent
 from whyloss.sources.monitor.activations import Activations
 from whyloss.sources.monitor.entries import Entries
+from whyloss.sources.monitor.functional import Functional
 from whyloss.sources.monitor.parameters import Plan, Watched, is_part, largest_gradients
 from whyloss.sources.monitor.readings import Readings
 from whyloss.sources.monitor.sharding import holders, rank_and_world
@@ -95,11 +96,14 @@ class Sampler:
         if any(q in self.quantities for q in ACTIVATIONS) and self.deaf < DEAF:
             self.taps = Taps(self.model, self.activations)
             self.closed = dict(self.taps.closed)
+            self.functional = Functional(self.taps.modules, self.activations, self._columns)
         for tap in self.taps.taps if self.taps else []:
-            wanted = ACTIVATIONS if tap.relu else ACTIVATIONS[:2]
-            tap.columns = {quantity: self.column(quantity, tap.name) for quantity in wanted}
+            self._columns(tap)
         for known in self.known.values():
             known.plan = None
+
+    def _columns(self, tap) -> None:
+        tap.columns = {quantity: self.column(quantity, tap.name) for quantity in (ACTIVATIONS if tap.relu else ACTIVATIONS[:2])}
 
     def lookup(self, optimizer) -> Known | None:
         """The record of an optimizer; None for one that updates nothing of this model."""
@@ -168,8 +172,10 @@ class Sampler:
         self.open, self.step, self.began, self.done = True, step, total, set()
         self.readings, self.host, self.missing, self.inf, self.plans = Readings(self.joined), {}, [], 0, []
         self.activations.begin(self.readings)
-        if self.taps is not None and not self.taps.on:
-            self.taps.put_on()
+        if self.taps is not None:
+            if not self.taps.on:
+                self.taps.put_on()
+            self.functional.begin(self.activations.sample)
 
     def before(self, known: Known, optimizer, closure: bool) -> None:
         plan = self.plan(known, optimizer)
@@ -214,7 +220,7 @@ class Sampler:
         if self.taps is not None:
             self.deaf = 0 if self.activations.heard else self.deaf + 1
             if self.deaf >= DEAF and self.taps.taps:
-                self.taps.take_off()
+                self.rest()
                 self.taps.closed["the model"] = "no module was heard: a compiled function calls it, or other code than forward"
                 self.closed.update(self.taps.closed)
                 self.taps = None
@@ -235,11 +241,11 @@ class Sampler:
         """No sample follows at once: the taps come off."""
         if self.taps is not None and self.taps.on:
             self.taps.take_off()
+            self.functional.take_off()
 
     def drop(self) -> None:
         """Give the sample up."""
-        if self.taps is not None:
-            self.taps.take_off()
+        self.rest()
         self.activations.end()
         self.open = False
 

@@ -70,6 +70,7 @@ class Taps:
 
     def __init__(self, model, ear):
         self.taps: list[Tap] = []
+        self.modules: dict[str, torch.nn.Module] = {}     # by name: all that are not closed
         self.closed: dict[str, str] = {}     # part of the model -> why it is not listened to
         self.on = False
         self.key = RemovableHandle(OrderedDict()).id    # of no other hook
@@ -95,6 +96,7 @@ class Taps:
                 self.closed[plain(name) or "the model"] = reason
                 shut.update(id(part) for part in module.modules())
                 continue
+            self.modules[plain(name)] = module
             leaf = next(module.children(), None) is None
             if not isinstance(module, _SILENT) and (leaf or next(module.parameters(recurse=False), None) is not None):
                 self.taps.append(Tap(plain(name) or type(module).__name__, module, ear))
