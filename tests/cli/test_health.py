@@ -211,3 +211,11 @@ def test_names_cannot_steer_the_terminal(tmp_path):
         ledger.event(0, "alert\x1b]0;x", {"message": "\x1b[2Jgone"})
 
     assert "\x1b" not in call(tmp_path).output and "[red]" in call(tmp_path).output
+
+
+def test_a_function_that_a_module_calls_stands_behind_the_parts_of_that_module():
+    from whyloss.render.health import Row, _beside
+
+    names = ["blocks.0.a", "blocks.0.b", "blocks.1.a", "out", "blocks.0.relu", "relu", "blocks.1.relu"]
+    assert [row.name for row in _beside([Row(name) for name in names])] == [
+        "blocks.0.a", "blocks.0.b", "blocks.0.relu", "blocks.1.a", "blocks.1.relu", "out", "relu"]

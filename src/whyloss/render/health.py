@@ -127,7 +127,20 @@ def _rows(evidence: Evidence, run: str, parameters: bool) -> list[Row]:
                 curve = _numbers(column)
                 if len(curve[0]):
                     rows[_layer_of(evidence, subject, run)].curves.setdefault(quantity, curve)
-    return [row for row in rows.values() if row.curves]
+    return _beside([row for row in rows.values() if row.curves])
+
+
+def _beside(rows: list[Row]) -> list[Row]:
+    """A part that was first seen after others of the model had been, as a function that a module calls is, comes behind the parts of its own module."""
+    found, known = [], set()
+    for row in rows:
+        inside = row.name.rpartition(".")[0] + "."
+        behind = len(found)
+        if inside != "." and inside in known and not found[-1].name.startswith(inside):
+            behind = next(at + 1 for at in reversed(range(len(found))) if found[at].name.startswith(inside))
+        found.insert(behind, row)
+        known.add(inside)
+    return found
 
 
 def _layer_of(evidence: Evidence, subject: str, run: str) -> str:

@@ -67,14 +67,15 @@ class Activations:
         self.kinds: dict[tuple, Kind] = {}
         self.kept: dict[torch.device, tuple] = {}
         self.sample = 0                       # the number of this one
-        self.careful = True                   # until a frame has shown that no mean is far above its std
+        self.careful = True                   # in the next sample: until a frame has shown that no mean is far above its std
+        self.twice = True                     # in this one: the mean is taken off before anything is squared
         self.means, self.stds = Joined(), Joined()
         self.counted: tuple = (None,)         # columns of std, 1 / entries, entries / (entries - 1)
         self.end()
 
     def begin(self, readings: Readings) -> None:
         self.end()
-        self.readings, self.open, self.sample = readings, True, self.sample + 1
+        self.readings, self.open, self.sample, self.twice = readings, True, self.sample + 1, self.careful
 
     def taken(self) -> float:
         """Seconds spent in hooks since it was last asked."""
@@ -161,7 +162,7 @@ class Activations:
         flat, count = in_memory_order(values), values.numel()
         who = _keyed([(tap, tap.calls, count)])
         parts = flat.split(CHUNK) if values.is_cpu else [flat]
-        if self.careful:
+        if self.twice:
             offset = parts[0].mean(dtype=torch.float32)
             parts_of = [(part - offset).float() for part in parts]
             mean = total(torch.sum, parts_of).div_(count)
@@ -200,7 +201,7 @@ class Activations:
                 tap.at_once = True  # overwritten since: a ReLU in place, say. From the next sample on it is read in the hook
                 continue
             kind = tap.kind  # as a rule that of its last call: asking costs less than making a key
-            if kind is None or kind.shape != values.shape or kind.dtype is not values.dtype or kind.device != values.get_device() or \
+            if kind is None or not kind.plain or kind.shape != values.shape or kind.dtype is not values.dtype or kind.device != values.get_device() or \
                     not values.is_contiguous():
                 kind = tap.kind = self._kind(values)
                 if not kind.plain:
@@ -246,7 +247,7 @@ class Activations:
                 alive = torch.linalg.vector_norm(sums, ord=0, dim=1)
                 self.alive.append((self._put(alive, relus, "dead_share"), width))
             self._put(mine.sign().mean(1), relus, "active_share")
-        if self.careful:
+        if self.twice:
             std = torch.linalg.vector_norm(rows - mean[:, None], dim=1).mul_(1 / math.sqrt(count - 1))
         else:  # one pass less; the host makes a std of it
             std = torch.linalg.vector_norm(rows, dim=1)
@@ -276,23 +277,23 @@ class Activations:
     def unfinished(self) -> tuple:
         """What `finish` needs, taken along by a frame that is still on its way."""
         again = [(tap.columns, quantity, count, place, tap.entries) for tap, quantity, count, place in self.again]
-        return self.pairs, self.careful, self.alive, again
+        return self.pairs, self.twice, self.alive, again
 
-    def finish(self, frame: np.ndarray, pairs: list, careful: bool, alive: list, again: list) -> None:
+    def finish(self, frame: np.ndarray, pairs: list, twice: bool, alive: list, again: list) -> None:
         """Norms -> standard deviations, living units -> share of dead ones, several calls of a module -> one."""
         for columns, units in alive:
             frame[columns] = 1 - frame[columns] / units
         if pairs:
             means, stds = self.means([pair[0] for pair in pairs]), self.stds([pair[1] for pair in pairs])
             square, variance = np.square(frame[means], dtype=np.float64), np.square(frame[stds], dtype=np.float64)
-            if not careful:
+            if not twice:
                 if stds is not self.counted[0]:
                     counts = np.repeat([float(pair[2]) for pair in pairs], [len(pair[0]) for pair in pairs])
                     self.counted = stds, 1 / counts, counts / (counts - 1)
                 variance = variance * self.counted[1] - square
                 frame[stds] = np.sqrt(variance * self.counted[2])
             self.careful = not (square - CANCELS * variance).max() <= 0  # also where something is NaN
-            if self.careful and not careful:
+            if self.careful and not twice:
                 frame[stds[variance * USELESS < square]] = blank(1)[0]
         if again:
             join(frame, again)
