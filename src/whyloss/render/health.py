@@ -131,7 +131,7 @@ def _rows(evidence: Evidence, run: str, parameters: bool) -> list[Row]:
 
 
 def _beside(rows: list[Row]) -> list[Row]:
-    """A part that was first seen after others of the model had been, as a function that a module calls is, comes behind the parts of its own module."""
+    """A part that was first seen after others of the model, as a function that a module calls is, comes behind those of its own module."""
     found, known = [], set()
     for row in rows:
         inside = row.name.rpartition(".")[0] + "."

@@ -35,6 +35,10 @@ class Kind:
         self.count, self.units = values.numel(), layout(values)
         self.clear()
 
+    def fits(self, values: torch.Tensor) -> bool:
+        """As a rule an output is like the last one of its module: asking costs less than making a key."""
+        return self.plain and self.shape == values.shape and self.dtype is values.dtype and self.device == values.get_device() and values.is_contiguous()
+
     def clear(self) -> None:
         self.empty, self.relus, self.others, self.of_relus, self.of_others = True, [], [], [], []
 
@@ -200,9 +204,8 @@ class Activations:
             if values._version != version:
                 tap.at_once = True  # overwritten since: a ReLU in place, say. From the next sample on it is read in the hook
                 continue
-            kind = tap.kind  # as a rule that of its last call: asking costs less than making a key
-            if kind is None or not kind.plain or kind.shape != values.shape or kind.dtype is not values.dtype or kind.device != values.get_device() or \
-                    not values.is_contiguous():
+            kind = tap.kind
+            if kind is None or not kind.fits(values):
                 kind = tap.kind = self._kind(values)
                 if not kind.plain:
                     values = in_memory_order(values)
