@@ -153,3 +153,47 @@ def test_the_first_nan_of_a_million_points_is_named_to_the_step():
     loss[777_777:] = np.nan
 
     assert read(loss).first_bad_step == 777_777
+
+
+def test_a_loss_that_breaks_late_and_stays_up_has_diverged_though_it_is_below_its_start():
+    loss = 2.5 + 8 * np.exp(-12 * T)
+    loss[430:] = 7.0
+    reading = read(noisy(loss, 0.02))
+    assert reading.label == "diverged" and 430 <= reading.first_bad_step <= 432
+    healed = loss.copy()
+    healed[460:] = 2.5
+    assert read(noisy(healed, 0.02)).label != "diverged"
+
+
+def test_a_rise_over_orders_of_magnitude_is_told_from_its_beginning():
+    loss = np.r_[np.linspace(1.1, 0.4, 100), 0.4 * np.exp(np.linspace(0, 14, 200))]
+    assert read(noisy(loss, 0.01)).first_bad_step < 130
+
+
+def test_a_level_is_not_surely_high_where_nothing_is_known_of_the_task():
+    loss = 1.6 + 0.6 * np.exp(-12 * T)
+    assert read(noisy(loss, 0.05)).label == "plateau-high" and read(noisy(loss, 0.05)).confidence < 0.5
+    assert read(noisy(loss, 0.05), baseline=2.3, floor=0.0).confidence > 0.5
+
+
+def test_spikes_far_below_a_high_start_are_spikes():
+    loss = 2.8 + 7.5 * np.exp(-25 * np.linspace(0, 1, 2000))
+    for start in range(300, 2000, 180):
+        loss[start : start + 20] += 1.5 * np.exp(-np.arange(20) / 6)
+    reading = read_curve(range(2000), noisy(loss, 0.02))
+    assert reading.label == "spiky" and len(reading.events) >= 9
+
+
+def test_steps_that_are_fractions_of_an_epoch_stay_fractions():
+    epochs = np.round(np.arange(1, 301) / 100, 2)
+    reading = read_curve(epochs, noisy(0.4 + 2 * np.exp(-np.arange(300) / 20), 0.01))
+    assert 0.1 < reading.turning_step < 1.5 and "by step 0," not in reading.detail
+    assert read_curve(np.arange(300), noisy(0.4 + 2 * np.exp(-np.arange(300) / 20), 0.01)).turning_step > 10
+
+
+def test_a_validation_that_begins_when_training_has_done_most_of_its_work_has_learned():
+    train = 0.42 + 0.27 * np.exp(-np.arange(200) / 15)
+    pair = read_pair(range(200), noisy(train, 0.01), range(40, 240, 40), [0.51, 0.508, 0.507, 0.509, 0.507])
+    assert "flat" not in pair.label
+    stuck = read_pair(range(200), noisy(train, 0.01), range(0, 200, 8), noisy(np.full(25, 0.69), 0.003))
+    assert stuck.label == "flat-from-start"

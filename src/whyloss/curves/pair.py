@@ -5,7 +5,7 @@ from math import sqrt
 
 import numpy as np
 
-from whyloss.curves.pieces import cut_runs
+from whyloss.curves.pieces import cut_runs, place
 from whyloss.curves.reading import CurveReading
 from whyloss.curves.robust import correlated_error, point_noise, running_median, shortened, thinned, trend
 from whyloss.curves.single import read_curve
@@ -29,7 +29,7 @@ def read_pair(
     if check.label in broken or not runs or runs[-1][1].size < 5:
         return replace(check, detail=f"validation: {check.detail}", **{} if check.label in broken else {"label": "too-short-to-tell", "also": ()})
     rise = rise_after_best(*runs[-1][:2], *cut_runs(train_steps, train, None, outlines[0])[-1][:2])
-    begin, end = int(runs[-1][0][0]), int(runs[-1][0][-1])
+    begin, end = place(runs[-1][0][0]), place(runs[-1][0][-1])
     if rise:
         turn, best, last, sure = rise
         return replace(
@@ -50,6 +50,8 @@ def read_pair(
     ahead = check.last * fit.first < 0.7 * check.first * fit.last and check.first > 0 < fit.first
     if not ahead and fit.label == "plateau-high" and check.label in ("plateau-high", "too-short-to-tell", "healthy") and near:
         return replace(fit, label="underfitting", also=("plateau-high",), confidence=0.6 * fit.confidence, detail=f"both level off high: {gap}")
+    if check.label == "flat-from-start" and fit.first - check.last > 0.5 * (fit.first - fit.last) > 0:
+        return replace(fit, detail=f"training: {fit.detail}; validation level at {check.last:.4g}, below where training began")
     if check.label == "flat-from-start" and fit.first - fit.last > 0.3 * abs(fit.first):
         return replace(check, confidence=min(0.5, check.confidence), detail=f"validation never moved while training fell: {gap}")
     if "too-short-to-tell" == fit.label or "flat" in check.label or check.label == "diverged" or fit.label == check.label == "still-improving":
@@ -73,4 +75,4 @@ def rise_after_best(x, y, fit_x, fit_y):
         falls = float(np.median(fit[:k]) - np.median(fit[-k:])) > 1.5 * point_noise(fit) / sqrt(k)
         j = int(np.argmin(y))      # what people mark; of few points only, and only where it is no outlier of the smooth curve
         turn = j if y.size <= 200 and smooth[j] - smooth[i] <= 2 * point_noise(y) and j <= y.size - 4 else i
-        return (int(x[turn]), level, last, (1 - 0.5 * needed / (last - level)) * after.size / (after.size + 4)) if falls else None
+        return (place(x[turn]), level, last, (1 - 0.5 * needed / (last - level)) * after.size / (after.size + 4)) if falls else None

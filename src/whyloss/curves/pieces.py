@@ -6,6 +6,12 @@ from whyloss.curves.outline import Outline
 from whyloss.curves.robust import point_noise
 
 
+def place(step):
+    """A step as it is told: an int, or, of an axis of fractions of an epoch, a float."""
+    step = float(step)
+    return int(step) if step.is_integer() else float(f"{step:.6g}")
+
+
 def cut_runs(steps, values, learning_rate, outline=None):
     """[(steps, values, learning rates or None)]: sorted, one value per step, cut where a new run begins. None is a missing value, NaN is not.
 

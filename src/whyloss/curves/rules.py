@@ -5,11 +5,13 @@ from math import exp, hypot, inf, log, sqrt
 
 import numpy as np
 
+from whyloss.curves.pieces import place
 from whyloss.curves.shape import FLAT_DROP, LOW, LOW_GUESSED, RULED_OUT, SLOW_DROP
 
 SHRINKS = 0.3  # share of the loss above the floor that the last half must take away
 GAINS = 0.05            # share of the whole fall that the last half must have made
 GOES_ON = 0.27  # share of the last half's fall that its second half must have: a steady fall has 0.5, exp(-6 t) has 0.18
+UNKNOWN_FLOOR = 0.9  # how surely a level is high at most, where nothing is known of what the task allows: language models end high
 NOTHING_LEFT = 0.005  # share of scale below which a further fall is of no interest
 GUESSES = (
     (0.25, "the squared error of a constant guess between two classes as frequent as each other (0 and 1)"),
@@ -45,9 +47,10 @@ def diverged(c):
         and 2 * c.level(c.n // 4, c.n // 2) > c.first + c.last
     ):
         return c.says("not-a-loss-curve", f"rises from {c.first:.3g} to {c.last:.3g} inside 0..1 and levels off, as an accuracy does", 1.5)
-    if jumped or rose or back:
+    if jumped or rose or back or _broke(c, up, error):
         turn = 0 if jumped and not rose else int(np.searchsorted(c.x, c.bx[c.low]))
-        bad = turn + int(np.argmax(c.y[turn:] > (c.best + up) / 2))
+        # half of a rise over orders of magnitude is long after its beginning
+        bad = turn + int(np.argmax(c.y[turn:] > min((c.best + up) / 2, max(c.top, c.best + 0.35 * c.scale))))
         return c.says(
             "diverged",
             f"rose from {c.y[turn]:.4g} at step {c.step(turn)} to {up:.4g}; began at {c.first:.4g}",
@@ -56,6 +59,19 @@ def diverged(c):
             first_bad_step=c.step(bad),
             segments=((c.step(turn), c.step(c.n), "rising"),),
         )
+
+
+def _broke(c, up, error):
+    """A loss that had come down jumps from one block to the next or the one after it, and stays up to the end: it need not reach its start again."""
+    rise, floor = up - c.best, c.best + 0.25 * (up - c.best)
+    if c.n < 24 or c.first - c.best < 0.3 * c.scale or rise < max(0.3 * (c.first - c.best), 0.25 * abs(c.best), 10 * error, 20 * c.early_noise):
+        return False
+    low = np.flatnonzero(c.by < floor)
+    if not low.size or low[-1] + 1 >= c.by.size or c.restarted(c.bx[low[-1]]):
+        return False
+    after, between = c.by[low[-1] + 1 :], c.by[low[0] : low[-1] + 1]
+    share = (np.array([between.max(), after[:2].max(), after[1:].min(initial=up)]) - c.best) / rise
+    return bool(after.size >= 2 and share[0] < 0.5 and share[1] > 0.75 and share[2] > 0.6)
 
 
 def staircase(c):
@@ -170,6 +186,8 @@ def _levelled(c, fell, drop, error, low, limit):
     label = "plateau-high" if not low or guess else "converged" if c.floor is not None or known and c.share <= 0.02 else "plateau-low"
     rose = f"; up again from {c.best:.4g}" if drop < -max(3 * error, 0.04 * c.scale) else ""
     margin = 1.0 if guess else max(c.share / limit, limit / max(c.share, 1e-9)) if known else 1.5
+    if label == "plateau-high" and not guess and c.floor is None and c.baseline is None:
+        margin = min(margin, UNKNOWN_FLOOR)
     return c.says(
         label,
         f"{fell} by step {turn}, then levelled off{rose}{guess}",
@@ -196,7 +214,7 @@ def spiky(c):
     rest = next(filter(None, (rule(kept) for rule in PLAIN_RULES)))
     if rest.label == "diverged":
         return None
-    events = tuple(int(s) for s in found)
+    events = tuple(map(place, found))
     listed = ", ".join(map(str, events[:8])) + (f" and {len(events) - 8} more" if len(events) > 8 else "")
     sure = rest if rest.label != "too-short-to-tell" else c.says("", "", 1.5)
     return replace(

@@ -5,6 +5,7 @@ from math import hypot, inf, sqrt
 import numpy as np
 
 from whyloss.curves.outline import BLOCK
+from whyloss.curves.pieces import place
 from whyloss.curves.reading import CurveReading
 from whyloss.curves.robust import middle_value, point_noise, running_median, thinned, trend
 
@@ -45,7 +46,7 @@ class Curve:
         return middle_value(self.y[i:j])
 
     def step(self, i):
-        return int(self.x[min(int(i), self.n - 1)])
+        return place(self.x[min(int(i), self.n - 1)])
 
     def _spread(self, tau):
         """Of the late half: sd, points per independent point, noise. Correlated logs get the sd about a parabola, of the calmer quarter."""
@@ -108,9 +109,9 @@ class Curve:
         """Steps of upward spikes; none when outliers are too many, too rare, on both sides or only a heavy tail (small batches)."""
         if self.whole is not None:
             return self._spikes_of_whole()
-        heads = self._outliers()[0]
+        heads = self._bursts()[0]
         if not heads.size:
-            heads = self._bursts()[0]
+            heads = self._outliers()[0]
         return self.x[heads]
 
     def _spikes_of_whole(self):
@@ -139,8 +140,14 @@ class Curve:
         middle = running_median(self.y, width)
         r = self.y - middle
         mad = 1.4826 * np.maximum(np.median(np.abs(r)), running_median(np.abs(r), max(9, self.n // 8) | 1))
-        bar = np.maximum(np.maximum(7 * mad, 0.25 * self.scale), 0.4 * np.abs(middle)) + np.abs(np.gradient(middle)) * width / 2
-        up, down, tail = np.flatnonzero(r > bar), np.sum(r < -bar), np.sum((r > bar / 2) & (r <= bar))
+        bar = np.maximum(np.maximum(7 * mad, 0.25 * self.scale), 0.4 * np.abs(middle))
+        # far down from a high start, as a language model is, what stands out of very little noise is a spike too
+        bar = np.minimum(bar, np.maximum(15 * mad, 0.25 * np.abs(middle))) + np.abs(np.gradient(middle)) * width / 2
+        up, down = np.flatnonzero(r > bar), np.sum(r < -bar)
+        half = r > bar / 2  # of a spike that decays, half of its points are below the bar: the others are no heavy tail
+        run = np.cumsum(np.diff(half, prepend=False) & half)
+        healing = half & np.isin(run, run[up])
+        tail = int((half & ~healing).sum())
         heads = up[(np.diff(up, prepend=-9) > 2) & (up >= max(3, self.n // 40))]
         clear = tail <= up.size / 2 and max(2, 0.002 * self.n) <= heads.size and max(1, 3 * down) <= up.size <= 0.2 * self.n
         return (heads, up) if clear else (heads[:0], up[:0])
@@ -167,8 +174,8 @@ class Curve:
 
     def without_spikes(self):
         """The same curve, the points of its spikes taken out."""
-        points = self._outliers()[1]
-        points = points if points.size else self._bursts()[1]
+        points = self._bursts()[1]
+        points = points if points.size else self._outliers()[1]
         kept = np.ones(self.n, bool)
         kept[points] = False
         return Curve(self.x[kept], self.y[kept], None if self.lr is None else self.lr[kept], self.baseline, self.floor, self.window)

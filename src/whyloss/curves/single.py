@@ -6,7 +6,7 @@ from math import nan
 import numpy as np
 
 from whyloss.curves.outline import Outline
-from whyloss.curves.pieces import cut_runs
+from whyloss.curves.pieces import cut_runs, place
 from whyloss.curves.reading import CurveReading
 from whyloss.curves.rules import RULES
 from whyloss.curves.shape import Curve
@@ -23,7 +23,7 @@ def read_curve(steps, values, *, baseline=None, floor=None, learning_rate=None, 
         return CurveReading("too-short-to-tell", detail="no values")
     readings = [read_piece(x, y, lr, baseline, floor, smoothed_window, outline if outline and outline.y is y else Outline(x, y)) for x, y, lr in runs]
     chosen = max((i for i, run in enumerate(runs) if run[1].size >= 20), default=len(runs) - 1)
-    others = tuple((int(run[0][0]), int(run[0][-1]), f"run: {r.label}") for run, r in zip(runs, readings) if r is not readings[chosen])
+    others = tuple((place(run[0][0]), place(run[0][-1]), f"run: {r.label}") for run, r in zip(runs, readings) if r is not readings[chosen])
     detail = readings[chosen].detail + f"; run {chosen + 1} of {len(runs)} in this log" * bool(others)
     return replace(readings[chosen], segments=others + readings[chosen].segments, detail=detail)
 
@@ -56,6 +56,6 @@ def read_piece(x, y, lr, baseline, floor, window, outline):
     before, later = np.abs(y[:i]), int(good[i:].sum())
     grew = i and before[-3:].max() > 3 * np.median(before[-50:-3] if i > 6 else before[:1])
     how = f"it grew before, to {y[i - 1]:.4g}" if grew else f"sudden, {y[i - 1]:.4g} just before" if i else "the very first value"
-    detail = f"first {'NaN' if np.isnan(y[i]) else 'Inf'} at step {int(x[i])}: {how}; {int((~good).sum())} of {y.size} values are not finite"
+    detail = f"first {'NaN' if np.isnan(y[i]) else 'Inf'} at step {place(x[i])}: {how}; {int((~good).sum())} of {y.size} values are not finite"
     also = (rest.label,) if later >= 20 and rest.label != "too-short-to-tell" else ()
-    return replace(rest, label="non-finite", also=also, confidence=1.0, detail=detail, first_bad_step=int(x[i]))
+    return replace(rest, label="non-finite", also=also, confidence=1.0, detail=detail, first_bad_step=place(x[i]))

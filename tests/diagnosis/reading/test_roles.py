@@ -130,3 +130,10 @@ def test_an_unknown_name_lists_the_nearest():
 
 def test_a_run_without_columns_has_no_roles():
     assert roles(log()).train is None
+
+
+def test_columns_that_only_say_which_split_they_are_of_are_losses_where_nothing_else_is():
+    found = roles(log(column("train", falling(40)), column("valid", falling(40)), column("acc", 1 - falling(40) / 4)))
+    assert found.train == "train" and found.validation == ("valid",) and any("read as losses" in note for note in found.notes)
+    beside = roles(log(column("train", falling(40)), column("train_loss", falling(40))))
+    assert beside.train == "train_loss"

@@ -43,4 +43,15 @@ def test_the_topic_is_what_is_left_of_a_name():
 
 @pytest.mark.parametrize("name", ["", "   ", "///", "损失", "🙂", "a" * 10_000, "loss\n"])
 def test_no_name_is_refused(name):
-    assert read_name(name).kind == ("loss" if "loss" in name else "other")
+    assert read_name(name).kind == ("loss" if "loss" in name or name == "损失" else "other")
+
+
+@pytest.mark.parametrize(
+    "name, kind, split",
+    [("Trainingsverlust", "loss", "train"), ("Validierungsverlust", "loss", "validation"), ("训练损失", "loss", "train"),
+     ("验证损失", "loss", "validation"),
+     ("Genauigkeit", "accuracy", ""), ("LossV", "not-a-loss", ""), ("LossPi", "not-a-loss", ""), ("AverageEpRet", "reward", "")],
+)  # fmt: skip
+def test_words_of_other_languages_and_of_actors_and_critics(name, kind, split):
+    words = read_name(name)
+    assert (words.kind, words.split) == (kind, split)

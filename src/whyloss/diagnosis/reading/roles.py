@@ -135,6 +135,11 @@ def _losses(found: Roles, words: dict[str, Words], run: LoggedRun) -> dict[str, 
     if not losses and not found.context:
         losses = {n: words[n] for n in found.errors}
         found.notes += ["no column is called a loss: the error is read in its place"] * bool(losses)
+    if not losses and not found.context:  # "train 0.31 | valid 0.42 | acc 88.1%"
+        losses = {n: w for n, w in words.items() if w.kind == "other" and w.split and not w.topic and len(run.series[n]) >= 3}
+        if losses and not all((run.series[n].values >= 0).all() or np.isnan(run.series[n].values).any() for n in losses):
+            losses = {}
+        found.notes += [f"no column is called a loss: {', '.join(losses)} are read as losses (say --loss NAME if they are not)"] * bool(losses)
     if not losses and not found.context:
         others = [n for n, w in words.items() if w.kind == "other" and len(run.series[n]) >= 5]
         if len(others) == 1:

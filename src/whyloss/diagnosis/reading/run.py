@@ -17,6 +17,12 @@ from whyloss.logged import LoggedRun, LoggedSeries
 
 LONG = 1 << 20  # points of a curve
 BROKEN = {"flat-from-start", "flat-at-baseline", "diverged", "non-finite", "plateau-high", "oscillating", "overfitting", "underfitting"}
+SURE = 0.5  # confidence below which a level that may be high is no fault: where nothing is known of what the task allows
+
+
+def is_broken(label: str, confidence: float) -> bool:
+    """Whether a run with this label did not end well."""
+    return label in BROKEN and not (label == "plateau-high" and confidence < SURE)
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class RunReading:
     @property
     def broken(self) -> bool:
         """The run did not end well. Spikes that heal and drops at planned cuts of the rate are symptoms, yet the run works."""
-        return self.label in BROKEN
+        return is_broken(self.label, self.confidence)
 
     def as_dict(self) -> dict:
         """Plain values, for JSON; the points of the curves are left out."""

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from whyloss.diagnosis.reading.run import BROKEN, RunReading
+from whyloss.diagnosis.reading.run import BROKEN, RunReading, is_broken
 
 SKETCH = 16  # places at which a curve is remembered
 LONGEST_TEXT = 240
@@ -50,7 +50,8 @@ class RunSummary:
     @property
     def broken(self) -> bool | None:
         """None where the run could not be judged."""
-        return None if self.label in UNJUDGED else self.label in BROKEN
+        unsure = self.label in BROKEN and not is_broken(self.label, self.confidence)
+        return None if self.label in UNJUDGED or unsure else self.label in BROKEN
 
     @property
     def since(self) -> int | None:

@@ -195,9 +195,21 @@ class Words:
     plain: bool = False  # the name has the word loss itself, not an error that can be one
 
 
+# what a loss, an accuracy and a rate are called elsewhere; the longest first, for one holds the other
+ABROAD = (
+    ("trainingsverlust", "train loss"), ("validierungsverlust", "val loss"), ("testverlust", "test loss"), ("verlust", "loss"),
+    ("genauigkeit", "accuracy"),
+    ("lernrate", "lr"), ("训练损失", "train loss"), ("验证损失", "val loss"), ("损失", "loss"), ("準確率", "accuracy"), ("准确率", "accuracy"),
+    ("学习率", "lr"), ("損失", "loss"), ("pérdida", "loss"), ("perdida", "loss"), ("perte", "loss"),
+)  # fmt: skip
+
+
 def tokens(name: str) -> tuple[str, ...]:
     """Lower-case words: cut at everything that is no letter or digit, at camel case, and "trainloss", "valloss" in two."""
-    words = []
+    words, lower = [], name.lower()
+    for word, english in ABROAD:
+        if word in lower:
+            name = lower = lower.replace(word, f" {english} ")
     for chunk in re.split(r"[^0-9A-Za-z]+", name.strip()):
         lower = chunk.lower()
         if lower in ACCURACY | ERROR | LOSS:
@@ -242,7 +254,7 @@ def _kind(words, bare) -> str:
     if bare & TIME or {"it", "s"} <= bare:
         return "time"
     loss, cross = bool(bare & LOSS), "cross entropy" in text
-    if not loss and not bare & (ACCURACY | ERROR) and bare & EPOCH and not bare & REWARD - EPOCH and not bare & {"rew", "reward", "len"}:
+    if not loss and not bare & (ACCURACY | ERROR) and bare & EPOCH and not bare & REWARD - EPOCH and not bare & {"rew", "reward", "ret", "len"}:
         return "epoch"
     if loss or cross or bare & ERROR:
         return _kind_of_loss(words, bare, text, loss or cross)
@@ -250,7 +262,7 @@ def _kind(words, bare) -> str:
         return "not-a-loss"
     if bare & ACCURACY:
         return "accuracy"
-    if bare & {"reward", "rewards", "return", "returns", "rew", "episodic"} and not bare & {"chosen", "rejected", "margins", "margin"}:
+    if bare & {"reward", "rewards", "return", "returns", "rew", "ret", "episodic"} and not bare & {"chosen", "rejected", "margins", "margin"}:
         return "reward" if not bare & DERIVED and "history" not in bare else "other"
     return "step" if bare & STEP and not bare & COUNTS - {"num", "number"} else "other"
 
@@ -273,6 +285,8 @@ def _kind_of_loss(words, bare, text, named) -> str:
         and named
         or "alpha loss" in text
     ):
+        return "not-a-loss"
+    if named and len(words) == 2 and bare & {"pi", "v", "vs"}:  # an actor's and a critic's
         return "not-a-loss"
     return "loss" if named or bare & SQUARED else "error"
 

@@ -39,6 +39,8 @@ def headline(reading: RunReading) -> str:
 
 def meaning(reading: RunReading) -> str:
     """The label's sentence."""
+    if reading.label == "plateau-high" and not reading.broken:
+        return "The loss fell and then stopped. Whether it could go lower cannot be told: nothing is known of what this task allows."
     return LABELS.get(reading.label, "")
 
 

@@ -12,7 +12,7 @@ STEPS = (
     "_step", "iteration", "iterations", "training_iteration", "iter", "iters", "num_iterations", "n_iter", "num_updates", "n_updates", "updates",
     "update", "batch_idx", "batch_num", "batch", "it",
 )
-EPOCHS = "epoch", "epochs", "_epoch", "epoch_num", "current_epoch", "num_epoch", "n_epoch", "total_epochs"
+EPOCHS = "epoch", "epochs", "epoche", "epochen", "epoca", "_epoch", "epoch_num", "current_epoch", "num_epoch", "n_epoch", "total_epochs"
 EPISODES = "episode", "episodes", "num_episodes", "total_episodes", "episodes_total"
 SECONDS = (
     "wall_time", "walltime", "timestamp", "_timestamp", "relative_time", "time_total_s", "time_elapsed", "elapsed_time", "elapsed", "total_time",
