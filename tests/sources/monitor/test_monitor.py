@@ -596,3 +596,54 @@ def test_two_monitors_of_one_process_leave_the_functions_as_they_were():
     second.close()
     assert nn.functional.relu is original
     assert [len(values(m, "dead_share", "relu")) for m in (first, second)] == [2, 3]
+
+
+# ---------------------------------------------------------------------- loops without an optimizer
+def by_hand(model, steps, rate=0.1, parts=1, seen=None):
+    for _ in range(steps):
+        for p in model.parameters():
+            p.grad = None
+        for _part in range(parts):
+            loss = nn.functional.cross_entropy(model(X), Y) / parts
+            loss.backward()
+        if seen is not None:
+            seen.append((loss.item() * parts, [p.detach().clone() for p in model.parameters()], [p.grad.clone() for p in model.parameters()]))
+        with torch.no_grad():
+            for p in model.parameters():
+                p -= rate * p.grad
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_a_loop_that_updates_by_hand_is_watched_too(parts):
+    model, seen = net(), []
+    with Monitor(model, every=1) as monitor:
+        by_hand(model, 12, parts=parts, seen=seen)
+    assert monitor.problem is None and monitor.not_observed == {} and hooks(model) == 0
+    steps = monitor.history.series("grad_norm", "0.weight").steps
+    assert len(steps) >= 8
+    known = seen[-1 - len(steps):-1]  # the last step has no forward behind it that could end it
+    norms = [float(gradients[0].norm()) for _loss, _weights, gradients in known]
+    assert values(monitor, "grad_norm", "0.weight") == pytest.approx(norms, rel=1e-4)
+    ratios = [0.1 * n / float(weights[0].norm()) for n, (_loss, weights, _gradients) in zip(norms, known)]
+    assert values(monitor, "update_ratio", "0.weight") == pytest.approx(ratios, rel=1e-3)
+    assert len(values(monitor, "activation_std", "0")) >= len(steps) - 1
+
+
+def test_an_optimizer_that_steps_rarely_is_no_loop_by_hand():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Monitor(model) as monitor:
+        for part in range(200):
+            nn.functional.cross_entropy(model(X), Y).backward()
+            if part % 100 == 99:
+                optimizer.step()
+                optimizer.zero_grad()
+    assert monitor.steps == 2 and monitor.hand is None
+
+
+def test_that_nothing_was_stepped_is_said():
+    model = net()
+    with Monitor(model) as monitor:
+        for _ in range(5):
+            nn.functional.cross_entropy(model(X), Y).backward()
+    assert "no optimizer stepped" in monitor.not_observed["steps"]

@@ -38,6 +38,8 @@ def listen(monitor) -> None:
 def unlisten(monitor) -> None:
     if monitor in _listening:
         _listening.remove(monitor)
+        if monitor.hand is not None:
+            monitor.hand.stop()
         if monitor.ranks is not None:
             _of_ranks.remove(monitor)
             with contextlib.suppress(Exception):  # whatever a model's hooks are, the training goes on
@@ -82,7 +84,14 @@ def _hearing_backward(original):
         # not the calls that checkpointing makes inside of backward
         if _listening and _in_backward() == -1 and not torch.compiler.is_compiling():
             for monitor in tuple(_listening):
+                if monitor.hand is not None:
+                    monitor.hand.before_backward()
                 monitor.hear_loss(tensors)
+            if _by_hand():
+                result = original(tensors, *args, **kwargs)
+                for monitor in _by_hand():
+                    monitor.hand.after_backward()
+                return result
             if _of_ranks:
                 for monitor in tuple(_of_ranks):
                     monitor.ranks.before_backward(tensors)
@@ -92,6 +101,11 @@ def _hearing_backward(original):
                 return result
         return original(tensors, *args, **kwargs)
     return backward
+
+
+def _by_hand() -> list:
+    """The monitors of which no optimizer has stepped."""
+    return [monitor for monitor in _listening if monitor.hand is not None]
 
 
 def _hearing_exchange(original):
@@ -125,6 +139,8 @@ def _before_step(optimizer, args, kwargs) -> None:
 
 def _after_step(optimizer, args, kwargs) -> None:
     for monitor in tuple(_listening):
+        if monitor.hand is not None:
+            monitor.hand.stop()
         monitor.after_step(optimizer)
         if monitor.freezer is not None:
             monitor.freezer.after_step(optimizer, args, kwargs)

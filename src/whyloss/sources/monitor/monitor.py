@@ -18,6 +18,7 @@ from whyloss.evidence import Evidence
 from whyloss.sources.framefile import blank, is_absent
 from whyloss.sources.monitor import ears, replicas
 from whyloss.sources.monitor.bucket import Cost
+from whyloss.sources.monitor.byhand import ByHand
 from whyloss.sources.monitor.culprit import culprit, described
 from whyloss.sources.monitor.freezing import STEPS, Freezer, capturing
 from whyloss.sources.monitor.history import History
@@ -64,10 +65,8 @@ class Monitor:
         self.given = None if optimizer is None else tuple(map(ears.inner, optimizer if isinstance(optimizer, (list, tuple)) else [optimizer]))
         self.stop_on_nonfinite, self.writers = stop_on_nonfinite, tuple(writers)
         self._hearers = [on_alert] * (on_alert is not None) + [w.alert for w in self.writers if hasattr(w, "alert")]
-        self.quantities, self.exact = tuple(quantities) if quantities else EVERYTHING, exact
-        self.run, self.ledger = run, ledger
-        # None unless it was asked for: then not even an unsampled step pays for it
-        self.freezer = Freezer(self, freeze) if stop_on_nonfinite or freeze is not None else None
+        self.quantities, self.exact, self.run, self.ledger = tuple(quantities) if quantities else EVERYTHING, exact, run, ledger
+        self.freezer = Freezer(self, freeze) if stop_on_nonfinite or freeze is not None else None  # else no step pays for it
         self.alerts: list[Alert] = []
         self.problem: str | None = None
         self.attached, self.sampled = False, 0
@@ -75,8 +74,7 @@ class Monitor:
         self._steps = 0                    # of all optimizers; those in `_quiet` come on top
         self.sampler: Sampler | None = None
         self.ranks: replicas.Replicas | None = None
-        self._first = 0
-        self._alarms = Alarms()
+        self._first, self._alarms = 0, Alarms()
         self._losses: list = []            # since the gradients were cleared: numbers, or tensors on a device
         self._told: list[tuple] = []       # (subject, step, value) of losses that are not judged yet
         self._unjudged: list[tuple] = []   # (step, frame, what was measured) of samples that are not judged yet
@@ -84,8 +82,7 @@ class Monitor:
         self._unread: list[tuple] = []     # (subject, column, step, tensor) of losses that wait on a device
         self._flying: list[tuple] = []
         self._anchor = None
-        self._inside = None                # the optimizer whose step runs
-        self._closure = False
+        self._inside, self._closure = None, False   # the optimizer whose step runs
         self.wants_before = True           # whether steps are to be told before they are made
         self._keeps_before = False         # always: closures, or optimizers inside of optimizers
         self._heard: dict[int, tuple] = {} # optimizer -> (weak reference, record or None)
@@ -109,6 +106,7 @@ class Monitor:
                 from whyloss.sources.frames import FrameLedger, ledger_file
                 self.ledger = FrameLedger(ledger_file(self.run, self._rank, self._world))
             self.ranks = replicas.told(self)
+            self.hand = ByHand(self) if self.given is None and self.ranks is None else None
             self._anchor = next((p for p in self.model.parameters() if p.requires_grad), None)
             self._columns_told, self._tick = 0, getattr(self.ledger, "tick", None)
             if self.freezer is not None:
@@ -224,7 +222,9 @@ class Monitor:
         """Part of the model, or kind of number -> why it was not seen."""
         found = dict(self.sampler.closed) if self.sampler else {}
         self._catch_up()
-        if self.steps and not self._alarms.losses and not self._unread and not self._told:
+        if not self.steps:
+            found["steps"] = "no optimizer stepped, and no weight changed from one backward to the next"
+        elif not self._alarms.losses and not self._unread and not self._told:
             found["loss"] = "no backward of a single number was seen before a step"
         return found
 
