@@ -2,7 +2,7 @@ VENV  ?= .venv
 TORCH ?= torch==2.13.0        # the version tested; any pip arguments: make TORCH="torch --index-url ..."
 PY    := $(VENV)/bin/python
 
-.PHONY: demo test test-frameworks lint docs bench bench-overhead bench-logs bench-peers
+.PHONY: demo test test-frameworks lint docs bench bench-overhead bench-overhead-peers bench-logs bench-peers
 
 $(VENV)/.ok: pyproject.toml Makefile
 	test -x $(PY) || python3 -m venv $(VENV)
@@ -60,6 +60,17 @@ OURS  ?=                      # results of bench/scoreboard.py (--out): make ben
 	.venv-peers/bin/python -m pip install -q $(TORCH)
 	.venv-peers/bin/python -m pip install -q -c .venv-peers/constraints.txt scikit-learn $(PEERS)
 	touch $@
+
+WATCHERS := wandb lightning torch-audit traintools cockpit-for-pytorch "setuptools<80"   # cockpit needs pkg_resources
+
+.venv-peers/.watchers: .venv-peers/.ok
+	.venv-peers/bin/python -m pip install -q -c .venv-peers/constraints.txt $(WATCHERS) $(FASTAI)
+	.venv-peers/bin/python -m pip install -q --no-deps fastai
+	.venv-peers/bin/python -m pip uninstall -q -y torchvision   # of another build of torch, which breaks Lightning's import
+	touch $@
+
+bench-overhead-peers: .venv-peers/.watchers   # the same with other tools beside ours
+	OMP_NUM_THREADS=1 .venv-peers/bin/python bench/overhead.py --rounds 7
 
 bench-peers: .venv-peers/.ok  # other tools on the same patients, in an environment of their own
 	OMP_NUM_THREADS=1 .venv-peers/bin/python bench/peers.py $(if $(strip $(OURS)),--ours $(strip $(OURS)))

@@ -83,12 +83,17 @@ class Line:
 
 
 def cleaned(line: str) -> str:
+    """As shown, without the spaces around it."""
+    return shown(line).strip()
+
+
+def shown(line: str) -> str:
     """Without colours, and without what a backspace took back."""
     if "\x1b" in line:
         line = ANSI.sub("", line)
     if "\x08" in line:
         line = line[line.rindex("\x08") + 1 :]
-    return line.strip()
+    return line
 
 
 def parsed(line: str) -> Line | None:

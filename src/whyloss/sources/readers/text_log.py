@@ -5,6 +5,7 @@ import re
 from whyloss.errors import LogUnreadable, NothingLogged
 from whyloss.logged import LoggedRun
 from whyloss.sources.readers import opened, roles, text_line
+from whyloss.sources.readers.aligned import Aligned
 from whyloss.sources.readers.jsonl import simple
 from whyloss.sources.readers.table import Rows, runs_of, to_number
 
@@ -34,7 +35,7 @@ def read(path, *, columns=None) -> list[LoggedRun]:
     printed = _Printed()
     number = 0
     for number, line, ended in opened.lines(path, warnings):  # noqa: B007 - the last is told
-        printed.line(text_line.cleaned(line), ended)
+        printed.line(text_line.shown(line), ended)
     printed.finish()
     if printed.cut:
         warnings.append(f"{path}: line {number}: the last line may be cut off: left out")
@@ -54,18 +55,27 @@ class _Printed:
         self.inner_epoch: float | None = None
         self.pending: tuple | None = None  # (bar, cells) that a later state of the same bar replaces
         self.header: list[str] | None = None
+        self.aligned = Aligned()
         self.before: dict = {}  # metrics before the first counter: settings, if they are named once
         self.cut = False
         self.box: dict = {}  # rows of a box of names and values (stable-baselines), until its end
         self.section = ""
 
     def line(self, line: str, ended: bool) -> None:
-        if not line:
+        if not (shown := line.rstrip()):
             return
-        if self._in_box(line):
+        line, aligned = shown.strip(), self.aligned.row(shown)
+        if aligned is None and self._in_box(line):
             return
         row = self._in_table(line)
-        told = row or text_line.parsed(line)
+        if self.aligned.started:
+            self._new_header(row)
+            if row is None:
+                return
+        if row is None and not ended and (self.aligned.open or (aligned is not None and not self.aligned.full)):
+            self.cut = True
+            return
+        told = row or aligned or text_line.parsed(line)
         if told is None:
             return
         if (
