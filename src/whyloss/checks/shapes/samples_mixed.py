@@ -55,11 +55,12 @@ class SamplesMixed(Check):
                              remedies=(f"use transpose or permute instead of {fact['operation']}",))
 
     def _recurrent(self, evidence, run):
-        samples = {c.values[0]["shape"][0] for c in evidence.by_subject("loss_call", run).values() if c.values[0]["shape"]}
+        samples = _samples(evidence, run)
         for name, column in evidence.by_subject("layer", run).items():
             layer = column.values[-1]
-            if layer["kind"] == "MultiheadAttention" and layer.get("batch_first") is False:
-                yield from self._attention(name, layer, samples)
+            axes = _sequence_of_samples(layer, samples)
+            if axes:
+                yield self._attention(name, axes)
                 continue
             given = [[int(n) for n in re.findall(r"\d+", part)] for part in re.findall(r"\(([^)]*)\)", layer["in"])]
             made = [[int(n) for n in re.findall(r"\d+", part)] for part in re.findall(r"\(([^)]*)\)", layer["out"])]
@@ -79,11 +80,26 @@ class SamplesMixed(Check):
                                        f"before it.",
                                remedies=("set batch_first=True",) if first else ("leave batch_first=False, or give (batch, time, features)",))
 
-    def _attention(self, name, layer, samples):
-        axes = [int(n) for n in re.findall(r"\d+", (re.findall(r"\(([^)]*)\)", layer["in"]) or [""])[0])]
-        if len(axes) == 3 and axes[0] in samples and axes[1] not in samples and axes[1] > 1:
-            yield self.suspect("samples-mixed", subject=name, step=0, asks={"module": name}, explains=("flat-at-baseline", "plateau-high"),
-                               measured=f"input {tuple(axes)}, {axes[0]} samples, batch_first=False", expected="(length, samples, features)",
-                               message=f"{name} takes axis 0 of its input, the {axes[0]} samples, for the sequence: "
-                                       "each sample attends to the others.",
-                               remedies=("set batch_first=True",))
+    def _attention(self, name, axes):
+        return self.suspect("samples-mixed", subject=name, step=0, asks={"module": name}, explains=("flat-at-baseline", "plateau-high"),
+                            measured=f"input {tuple(axes)}, {axes[0]} samples, batch_first=False", expected="(length, samples, features)",
+                            message=f"{name} takes axis 0 of its input, the {axes[0]} samples, for the sequence: each sample attends to the others.",
+                            remedies=("set batch_first=True",))
+
+
+def attends_to_samples(evidence, run) -> bool:
+    """Whether some attention takes the samples for the sequence. What is pooled behind it may then depend on no input at all."""
+    samples = _samples(evidence, run)
+    return any(_sequence_of_samples(column.values[-1], samples) for column in evidence.by_subject("layer", run).values())
+
+
+def _samples(evidence, run) -> set[int]:
+    return {c.values[0]["shape"][0] for c in evidence.by_subject("loss_call", run).values() if c.values[0]["shape"]}
+
+
+def _sequence_of_samples(layer, samples: set[int]) -> list[int]:
+    """The axes of an attention's input whose first, the sequence, counts the samples; [] elsewhere."""
+    if layer["kind"] != "MultiheadAttention" or layer.get("batch_first") is not False:
+        return []
+    axes = [int(n) for n in re.findall(r"\d+", (re.findall(r"\(([^)]*)\)", layer["in"]) or [""])[0])]
+    return axes if len(axes) == 3 and axes[0] in samples and axes[1] not in samples and axes[1] > 1 else []

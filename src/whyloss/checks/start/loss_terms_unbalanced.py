@@ -28,7 +28,8 @@ class LossTermsUnbalanced(Check):
     def judge(self, evidence, run):
         rows = []
         for subject, column in evidence.by_subject("loss_term", run).items():
-            values = [row["value"] for row in column.values if row["value"] == row["value"]]
+            # as they enter the loss: a KL term is often written as -0.5 times a sum below 0
+            values = [row["value"] * row.get("factor", 1.0) for row in column.values if row["value"] == row["value"]]
             if len(values) >= 8:
                 start, end, middle = median(values[:3]), median(values[-3:]), median(values[len(values) // 4:len(values) // 2])
                 fell = (start - end) / max(abs(start), 1e-12), (middle - end) / max(abs(middle), 1e-12)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from whyloss.check import Check, Need
+from whyloss.checks.shapes.samples_mixed import attends_to_samples
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class OutputIgnoresInput(Check):
 
     def judge(self, evidence, run):
         rows = [row for column in evidence.by_subject("input", run).values() for row in column.values]
-        if all(row.get("between_samples") == 0 for row in rows):
+        if all(row.get("between_samples") == 0 for row in rows) or attends_to_samples(evidence, run):
             return
         where = next(iter(evidence.by_subject("root", run)), None)
         yield self.suspect("output-ignores-input", subject="model", step=0, location=where, asks={"unseen": True},

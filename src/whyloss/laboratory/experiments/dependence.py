@@ -81,15 +81,18 @@ def batch_dependence(lab, asks):
         row = size // 2
         after, parts_after = _outputs(lab, tape, _perturbed(given, into, row))
         rows = _moved(before, after, out, row)
+        deaf = torch.equal(before, after)
         first = next((name for name in parts_before if _mixes(parts_before[name], parts_after.get(name), (into, out), size, row)), None)
         if not rows:
             break
     lab.clear("batch-dependence")
-    for name, value in (("shown", bool(rows)), ("rows_changed", len(rows)), ("first_module", first)):
+    # a layer that mixes, and behind it an output that depends on no input: what mattered of a sample went to the others
+    lost = bool(asks.get("module")) and deaf and first is not None
+    for name, value in (("shown", bool(rows) or lost), ("rows_changed", len(rows)), ("first_module", first)):
         lab.evidence.add(name, value, run="batch-dependence")
     return {"experiment": "batch-dependence", "change": f"sample {row} changed: {len(rows)} of {size - 1} other outputs change"
             + (f", first in {first}" if rows and first else ""),
-            "before": 0.0, "after": float(len(rows)), "steps": 1, "shown": bool(rows), "first_module": first}
+            "before": 0.0, "after": float(len(rows)), "steps": 1, "shown": bool(rows) or lost, "first_module": first}
 
 
 def _mixes(before, after, axes, size: int, row: int) -> bool:

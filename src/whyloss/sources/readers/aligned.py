@@ -1,10 +1,11 @@
-"""Printed tables of aligned columns: names of several words, set apart by two or more spaces, tabs or bars, a rule below them or none; rows of numbers.
+"""Printed tables of aligned columns: names of several words, parted by spaces, tabs or bars, with or without a rule below; rows of numbers.
 
-spaCy's `E    #       LOSS NER`, DeepXDE's `Step      Train loss` with lists in brackets, MATLAB's, scikit-learn's, pandas', prettytable's, Markdown's.
+spaCy's `E    #       LOSS NER`, DeepXDE's with lists in brackets, MATLAB's, scikit-learn's, pandas', prettytable's, Markdown's.
 """
 
 import math
 import re
+from itertools import islice
 
 from whyloss.sources.readers import moments, roles, text_line
 from whyloss.sources.readers.table import BLANK, to_number
@@ -12,17 +13,21 @@ from whyloss.sources.readers.table import BLANK, to_number
 _BARS = r"[|│┃║]"
 _RULE = re.compile(r"[\s|│┃║+:=_\-–—─━═╌┄┈┼╪╋┿╂├┤┠┨╞╡┡┩╇╠╣╬┝┥┌┐└┘┬┴╭╮╰╯┏┓┗┛┳┻┢┪╤╧╔╗╚╝╦╩┯┷┰┸╒╕╘╛]+")
 _DASHES = re.compile(r"[-:=_–—─━═╌┄┈]+")
-_NAME = re.compile(r"(?:[^\W\d_]|#$|%)[^:=,;{}\[\]<>\"!?|]{0,39}")
+_NAME = re.compile(r"(?:[^\W\d_]|[#%∇∆‖])[^:=,;{}<>\"!?|]{0,39}")
+_NO_HEADER, _PARTED = re.compile(r"\d\.\d|%\|"), re.compile(rf"  |\t|{_BARS}")
 _TOKEN = re.compile(r"\[[^\[\]]*\]|no log\b|[^\s]+", re.I)
+_LISTS = re.compile(r"[\s\d.,eE+\-\[\]naif]+")
 _TIME = re.compile(r"\d+:\d[\d:.,]*|(?:\d+(?:\.\d+)?\s?(?:d|h|hrs?|m|mins?|s|secs?|ms|us|µs|it/s|s/it|[kKMGT]i?B?))+")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _PREFIX = re.compile(  # of the logging module: the same in front of each line
-    r"(?:.{0,80}?\b(?:DEBUG|INFO|WARNING)\b[\]):]*(?:\w+:)?|[\[(]?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?[\])]?)(?: ?[-|](?= ))?"
+    r"(?:.{0,80}?\b(?:DEBUG|INFO|WARNING)\b[\]):]*(?:\w+:)?|[\[(]?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?[\])]?)"
+    r"(?: ?-(?= )| *\|(?= ))?(?: [\w.<>]+:[\w.<>]+:\d+ -(?= ))?"
 )
 _MARKS = "*+✓✔↓↑←"  # behind a row or a number: "the best so far"
-_NICKNAMES = {"e": "epoch", "ep": "epoch", "itn": "epoch", "#": "step", "it": "step", "itr": "step", "no": "step", "t": "step"}  # in front only
+_NICKNAMES = {"e": "epoch", "ep": "epoch", "itn": "epoch", "#": "step", "it": "step", "itr": "step", "no": "step"}  # in front only
 _ASIDE = "gpu_mem", "instances", "size", "images", "labels", "img_size"
 _TERMS = 64  # of a list; of a longer one only the sum is kept
+_BEHIND = 8  # words behind a row at most
 _WRAPPED = 40  # lines that one row's lists may take
 
 
@@ -31,17 +36,14 @@ class Aligned:
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self.spans: list[list[int]] = []  # where each column was seen, grown by the rows; empty where bars or tabs part the cells
+        self.spans: list[list[int]] = []  # where each column was seen, grown by the rows; idle where bars or tabs part the cells
         self.started = self.full = False  # full: the last row had a cell for each column
+        self.sums = False  # spaCy's table
+        self.warnings: list[str] = []
         self.open = ""  # a row whose lists go on in the next line
         self._parting: str | None = None
         self._prefixed = self._touching = False  # touching: no other text since the last row
         self._above, self._lines, self._last = "", 0, ()
-
-    @property
-    def plain(self) -> bool:
-        """Whether each name is one word."""
-        return not any(re.search(r"\s", name) for name in self.names)
 
     def row(self, line: str) -> text_line.Line | None:
         """The row of a table that a line tells, or None."""
@@ -49,7 +51,7 @@ class Aligned:
         if not line.strip() or len(line) > text_line.LONGEST:
             return None
         if _is_rule(line):
-            self._ruled(above, line)
+            self._ruled(above, line, below_header)
             return None
         if below_header and self._second(line):
             self.started = True
@@ -59,7 +61,7 @@ class Aligned:
         return self._row(line) if self.names else None
 
     def _header(self, line: str, ruled: bool = False) -> bool:
-        if "  " not in line and "\t" not in line and not re.search(_BARS, line) or "%|" in line:
+        if _NO_HEADER.search(line) or not _PARTED.search(line):
             return False
         prefix = _PREFIX.match(line)
         body = line if prefix is None else " " * prefix.end() + line[prefix.end() :]
@@ -72,21 +74,23 @@ class Aligned:
     def _begin(self, cells: list, parting: str | None, ruled: bool, prefixed: bool) -> bool:
         """Takes (name, start, end) for the columns, if they can be: a counter among them, a metric or a rule below, nothing that is no name."""
         names = [re.sub(r"\s+", " ", name.strip()) for name, *_ in cells]
+        spacy = names[:2] == ["E", "#"]
         names = [_NICKNAMES.get(name.lower(), name) if place < 2 else name for place, name in enumerate(names)]
         if not all(_is_name(name) or (parting and not name) for name in names) or not any(map(_counts, names)):
             return False
         if not ruled and not any(not _counts(name) and (text_line._METRIC.search(name) or text_line._PHASE.search(name)) for name in names):
             return False
         self.names, self.spans, self._parting, self._prefixed = names, [[a, b] for _, a, b in cells], parting, prefixed
+        self.sums = spacy and any(name.lower().startswith("loss ") for name in names)
         self.started, self.open, self._last, self._touching = True, "", (), True
         return True
 
-    def _ruled(self, above: str, line: str) -> None:
+    def _ruled(self, above: str, line: str, below_header: bool) -> None:
         """A rule below a header: its pieces are the columns' places, and where the names stand too close they part these."""
         places = [(m.start(), m.end()) for m in _DASHES.finditer(line)]
         if not above or _is_rule(above):
             return
-        if self._header(above, ruled=True):
+        if below_header or self._header(above, ruled=True):
             if self._parting is None and len(places) == len(self.names):
                 self.spans = [[min(a, c), max(b, d)] for (a, b), (c, d) in zip(self.spans, places)]
             if self._parting is not None or len(places) in (1, len(self.names)):
@@ -99,7 +103,8 @@ class Aligned:
     def _second(self, line: str) -> bool:
         """A second line of names between bars (MATLAB: "Mini-batch" above "Loss"), joined to the first."""
         more = [re.sub(r"\s+", " ", name.strip()) for name, *_ in _parted(line, _BARS)]
-        if self._parting != _BARS or len(more) != len(self.names) or not any(more) or not all(not name or name[0].isalpha() or name[0] == "(" for name in more):
+        words = any(more) and all(not name or re.match(r"[^\W\d_]|\(", name) for name in more)
+        if self._parting != _BARS or len(more) != len(self.names) or not words:
             return False
         self.names = [f"{a} {b}".strip() for a, b in zip(self.names, more)]
         return True
@@ -113,10 +118,10 @@ class Aligned:
             body, stamp = " " * prefix.end() + line[prefix.end() :], moments.STAMP.search(line[:80])
         if self.open:
             held, self.open = self.open, ""
-            if re.fullmatch(r"[\s\d.,eE+\-\[\]naif]+", body) and self._lines < _WRAPPED:
+            if _LISTS.fullmatch(body) and self._lines < _WRAPPED:
                 body, self._lines = f"{held} {body.strip()}", self._lines + 1
         if "[" in body and body.rfind("[") > body.rfind("]"):
-            if re.match(r"\s*[\d.]+\s", body):
+            if re.match(r"\s*[\d.]+\s", body) and _LISTS.fullmatch(body):
                 self.open = body
             return None
         cells = self._cells(body)
@@ -133,14 +138,17 @@ class Aligned:
     def _cells(self, body: str) -> list | None:
         """What stands in each column: a number, a list of them, a phase's name, or None; None where the line is no row of this table."""
         if self._parting:
-            found = [_cell(text.strip()) for text, *_ in _parted(body, self._parting)]
-            if len(found) != len(self.names):
-                return None
-            known = [cell if cell is not False else self._phase(place, text) for place, (cell, (text, *_)) in enumerate(zip(found, _parted(body, self._parting)))]
+            found = [text.strip() for text, *_ in _parted(body, self._parting)]
+            if len(found) == len(self.names) - 1 and not re.match(rf"\s*{_BARS}", body):
+                found.append("")  # a blank at the end of the line
+            cells = [self._cell(place, text) for place, text in enumerate(found)] if len(found) == len(self.names) else [False]
             self.full = True
-            return None if False in known else known
-        tokens = [(m[0], m.start(), m.end()) for m in _TOKEN.finditer(body)]
-        while len(tokens) > len(self.names) and _cell(tokens[-1][0]) in (False, None):
+            return None if any(cell is False for cell in cells) else cells
+        first = _TOKEN.search(body)
+        if first is None or self._cell(0, first[0]) is False:
+            return None  # most lines of prose
+        tokens = [(m[0], m.start(), m.end()) for m in islice(_TOKEN.finditer(body), len(self.names) + _BEHIND)]
+        while len(tokens) > len(self.names) and not _is_value(tokens[-1][0]):
             tokens.pop()  # "<- best"
         if len(tokens) == len(self.names) + 1 and tokens[0][0].isdigit() and tokens[0][2] <= self.spans[0][0]:
             tokens.pop(0)  # the index of pandas
@@ -153,10 +161,9 @@ class Aligned:
                 return None
         else:
             return None
-        cells: list = [None] * len(self.names)
+        cells = [None] * len(self.names)
         for place, (text, *_) in zip(places, tokens):
-            cell = _cell(text)
-            cells[place] = self._phase(place, text) if cell is False else cell
+            cells[place] = self._cell(place, text)
         if any(cell is False for cell in cells):
             return None
         if self.full and not self._lines:
@@ -167,11 +174,13 @@ class Aligned:
         """The column that a cell stands in, or else is nearest to."""
         return max(range(len(self.spans)), key=lambda i: min(end, self.spans[i][1]) - max(start, self.spans[i][0]))
 
-    def _phase(self, place: int, text: str) -> str | bool:
-        return text.strip() if roles.short(self.names[place]) in roles.PHASE and roles.phase_prefix(text) else False
+    def _cell(self, place: int, text: str):
+        cell = _cell(text)
+        named = cell is False and roles.short(self.names[place]) in roles.PHASE and roles.phase_prefix(text)
+        return text if named else cell  # "val" below "split"
 
     def _told(self, cells: list) -> text_line.Line | None:
-        told, counters = text_line.Line(), []
+        told, counters = text_line.Line(), {}
         for name, cell in zip(self.names, cells):
             if isinstance(cell, str):
                 told.words[name] = cell
@@ -180,23 +189,23 @@ class Aligned:
             elif isinstance(cell, list):
                 told.cells.update(_terms(name, cell))
             elif _counts(name):
-                counters.append((name, cell))
+                counters[name] = cell
             elif not _is_aside(name):
                 told.cells[name] = cell
-        if not told.cells or not counters or any(not 0 <= value < math.inf for _, value in counters):
+        if not told.cells or not counters or any(not 0 <= value < math.inf for value in counters.values()):
             return None
-        counters.sort(key=lambda each: (roles.rank(each[0], roles.EPOCHS) is None, roles.rank(each[0], roles.STEPS)))
-        order = tuple(value for _, value in counters)
-        if not self._touching and len(order) == len(self._last) and order < self._last:
-            return None  # another table, whose header is none
+        order = tuple(sorted(counters.items(), key=lambda each: roles.rank(each[0], roles.EPOCHS) is None))
+        if not self._touching and order < self._last and len(order) == len(self._last):
+            return None  # of another table, whose header is none
         self._last = order
-        for name, value in counters:
-            if told.epoch is None and roles.rank(name, roles.EPOCHS) is not None:
-                told.epoch = value
-            elif told.step is None and roles.rank(name, roles.STEPS) is not None:
-                told.step = value
-            else:
-                told.cells[name] = value
+        if self.sums and counters.get("step") == 0 and (losses := [name for name in told.cells if name.lower().startswith("loss ")]):
+            self.warnings = ["spaCy sums a loss over the batches since the row above, and that of step 0 is of one batch: left out"]
+            for name in losses:
+                del told.cells[name]
+        first = next(iter(counters))
+        if roles.rank(first, roles.EPISODES) is None:
+            setattr(told, "step" if roles.rank(first, roles.EPOCHS) is None else "epoch", counters.pop(first))
+        told.cells.update(counters)
         return told
 
 
@@ -218,7 +227,7 @@ def _is_rule(line: str) -> bool:
 
 
 def _is_name(name: str) -> bool:
-    return _NAME.fullmatch(name) is not None and len(name.split()) < 6 and not re.search(r"\d\.\d|\d[eE][-+]|\.\s|\.$", name)
+    return _NAME.fullmatch(name) is not None and len(name.split()) < 6 and not re.search(r"\d\.\d|\d[eE][-+]|\.$", name)
 
 
 def _counts(name: str) -> bool:
@@ -243,6 +252,10 @@ def _cell(text: str):
     if number is None:
         return None if _TIME.fullmatch(text) else False
     return number
+
+
+def _is_value(text: str) -> bool:
+    return isinstance(_cell(text), float | list)
 
 
 def _terms(name: str, values: list[float]) -> dict[str, float]:

@@ -20,9 +20,8 @@ def recognises(path, head: bytes) -> bool:
         return False
     if name.endswith(SUFFIXES) or name in NAMES:
         return True
-    return "." not in name and any(
-        (told := text_line.parsed(text_line.cleaned(line))) and told.cells for line in opened.text(head[:8192]).split("\n")[:100]
-    )
+    table, lines = Aligned(), map(text_line.shown, opened.text(head[:8192]).split("\n")[:100])
+    return "." not in name and any((told := table.row(line.rstrip()) or text_line.parsed(line.strip())) and told.cells for line in lines)
 
 
 def read(path, *, columns=None) -> list[LoggedRun]:
@@ -39,6 +38,7 @@ def read(path, *, columns=None) -> list[LoggedRun]:
     printed.finish()
     if printed.cut:
         warnings.append(f"{path}: line {number}: the last line may be cut off: left out")
+    warnings += (f"{path}: {warning}" for warning in printed.aligned.warnings)
     if not printed.rows.height:
         raise NothingLogged(f'{path}: no metrics in {number} lines of text: no line like "step 100 loss 0.5"')
     table = printed.rows.table(settings=simple(printed.settings), warnings=warnings)
@@ -69,11 +69,10 @@ class _Printed:
             return
         row = self._in_table(line)
         if self.aligned.started:
-            self._new_header(row)
-            if row is None:
-                return
-        if row is None and not ended and (self.aligned.open or (aligned is not None and not self.aligned.full)):
-            self.cut = True
+            self._share_header()
+            return
+        if row is None and (self.aligned.open or (aligned is not None and not (ended or self.aligned.full))):
+            self.cut = not ended
             return
         told = row or aligned or text_line.parsed(line)
         if told is None:
@@ -172,8 +171,15 @@ class _Printed:
             self.box[name if "/" in name else self.section + name] = value
         return value is not None or not found["value"]
 
+    def _share_header(self) -> None:
+        """After a header of aligned columns: of single words, both ways of reading its rows give the same names; of several, one way is left."""
+        if self.header == [_bare(name) for name in self.aligned.names]:
+            self.aligned.names = self.header
+        else:
+            self.header = None
+
     def _in_table(self, line: str) -> text_line.Line | None:
-        """A row under a header of words: fastai's and ultralytics' tables."""
+        """A row under a header of single words: fastai's and ultralytics' tables."""
         bar = re.search(r":?\s*\d{1,3}%\|", line)
         words = (line[: bar.start()] if bar else line).strip().strip("|").replace("|", " ").split()
         if (
@@ -181,7 +187,7 @@ class _Printed:
             and words[0].lower().rstrip(":") in ("epoch", "step", "iter", "iteration", "class")
             and all(to_number(word) is None and not re.search(r"[:=]\S|^[:=]$", word) for word in words)
         ):
-            self.header = [re.sub(r"^\w+\(|\)$", "", word).strip(":") for word in words]
+            self.header = [_bare(word) for word in words]
             return text_line.Line(bar=("table", 0.0, 0.0)) if bar else None
         if self.header is None or len(words) != len(self.header):
             return None
@@ -199,6 +205,11 @@ class _Printed:
         if bar:
             told.bar, told.last_only = (f"table {words[0]}", float(bar.group().strip(": %|") or 0), 100.0), True
         return told if told.cells else None
+
+
+def _bare(word: str) -> str:
+    """ultralytics' "Box(P" and "mAP50)" without what they close together."""
+    return re.sub(r"^\w+\(|\)$", "", word).strip(":")
 
 
 def _aside(name: str) -> bool:
