@@ -55,6 +55,7 @@ class Plan:
     around       context manager factory entered around each forward and backward
     prepare      called with the fresh arm before training
     loss_scale   what is differentiated is loss * loss_scale; the curve shows the loss itself
+    norm         of all gradients at each step at most: a cut that the script makes by hand, which no tape holds
     settings     optimizer settings overridden ({"weight_decay": 0.0})
     """
 
@@ -67,6 +68,7 @@ class Plan:
     loss_scale: float = 1.0
     settings: dict = field(default_factory=dict)
     clipping: bool = True
+    norm: float | None = None
     unscale_first: bool = False
     change_constant: Callable | None = None
     windows: list[int] | None = None
@@ -278,6 +280,8 @@ class Rehearsal:
             window = max((w for w in self.tapes if w <= event.window), default=min(self.tapes))
             self._closure_step(optimizer, window)
         else:
+            if self.plan.norm is not None:
+                torch.nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], self.plan.norm)
             optimizer.step()
 
     def _rates(self, optimizer, event) -> None:

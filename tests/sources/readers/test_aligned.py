@@ -95,7 +95,7 @@ def test_a_list_goes_on_in_the_next_line_even_within_a_number(tmp_path):
         "      Epoch       Train loss         Val loss   Remaining Time \n         1           0.9000           0.8000            2.50s\n"
         "         2           0.7000           0.6000            1.20m\n",
     ],
-    ids=["bare", "solid rule", "rule", "one space", "prettytable", "rich", "Markdown", "bars", "pandas", "tabs", "MATLAB", "logging", "loguru", "scikit-learn"],
+    ids="bare solid_rule rule one_space prettytable rich Markdown bars pandas tabs MATLAB logging loguru scikit-learn".split(),
 )
 def test_a_table_of_each_style(tmp_path, text):
     run = read(tmp_path, text)
@@ -134,7 +134,8 @@ def test_a_dash_is_a_blank(tmp_path, blank):
 
 @pytest.mark.parametrize("part", [" | ", "\t"])
 def test_a_blank_at_the_end_of_a_row(tmp_path, part):
-    run = read(tmp_path, "\n".join(map(part.join, (("Step", "Train loss", "Val loss"), ("1", "0.9", ""), ("2", "0.7", "0.6"), ("3", "0.5", "")))) + "\n")
+    rows = ("Step", "Train loss", "Val loss"), ("1", "0.9", ""), ("2", "0.7", "0.6"), ("3", "0.5", "")
+    run = read(tmp_path, "".join(part.join(row) + "\n" for row in rows))
 
     assert curves(run) == {"Train loss": {1: 0.9, 2: 0.7, 3: 0.5}, "Val loss": {2: 0.6}}
 

@@ -70,6 +70,9 @@ def constant_learning_rate(lab, asks):
 @experiment("without-clipping")
 def without_clipping(lab, asks):
     first = bool(asks.get("unscale_first"))
+    if asks.get("norm"):
+        control = lab.train("control", Plan(norm=float(asks["norm"])))
+        return _compare(lab, "without-clipping", "clipping taken off", Plan(), control=control)
     plan = Plan(clipping=first, unscale_first=first)
     return _compare(lab, "without-clipping", "clipping behind the unscaling" if first else "clipping taken off", plan)
 

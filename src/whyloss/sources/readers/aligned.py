@@ -14,7 +14,7 @@ _BARS = r"[|│┃║]"
 _RULE = re.compile(r"[\s|│┃║+:=_\-–—─━═╌┄┈┼╪╋┿╂├┤┠┨╞╡┡┩╇╠╣╬┝┥┌┐└┘┬┴╭╮╰╯┏┓┗┛┳┻┢┪╤╧╔╗╚╝╦╩┯┷┰┸╒╕╘╛]+")
 _DASHES = re.compile(r"[-:=_–—─━═╌┄┈]+")
 _NAME = re.compile(r"(?:[^\W\d_]|[#%∇∆‖])[^:=,;{}<>\"!?|]{0,39}")
-_NO_HEADER, _PARTED = re.compile(r"\d\.\d|%\|"), re.compile(rf"  |\t|{_BARS}")
+_NO_HEADER, _PARTED = re.compile(r"(?<!:\d)\d\.\d|%\|"), re.compile(rf"  |\t|{_BARS}")
 _TOKEN = re.compile(r"\[[^\[\]]*\]|no log\b|[^\s]+", re.I)
 _LISTS = re.compile(r"[\s\d.,eE+\-\[\]naif]+")
 _TIME = re.compile(r"\d+:\d[\d:.,]*|(?:\d+(?:\.\d+)?\s?(?:d|h|hrs?|m|mins?|s|secs?|ms|us|µs|it/s|s/it|[kKMGT]i?B?))+")
