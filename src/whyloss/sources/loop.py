@@ -146,7 +146,7 @@ class Patches:
                     result = original(outputs, inputs, *args, **kwargs)
                 finally:
                     watch.inside_backward = False
-                again = bool(args) or bool(kwargs.get("create_graph"))
+                again = bool(kwargs.get("create_graph", args[2] if len(args) > 2 else False))
                 watch.functional_grad(outputs, inputs, where, None if again else result)
                 return result
             return grad

@@ -2,6 +2,8 @@
 
 import math
 
+import torch
+
 from whyloss.sources import facts, gradients
 from whyloss.sources.graphless import EXITS, ancestors, lost_at, trainable_leaves
 
@@ -11,6 +13,7 @@ _SCALE = {"mul", "__mul__", "__rmul__", "__imul__", "mul_", "multiply", "div", "
 _GATHER = {"stack", "cat", "hstack", "concat"}
 _REDUCE = {"sum", "mean"}
 _DEPTH = 64      # additions looked through
+_CUTS = 32       # gradients without a graph that are remembered in one step
 _NEW = {"tensor", "as_tensor", "zeros", "full", "ones", "empty", "zeros_like", "ones_like", "from_numpy"}
 _NAMED = 200     # tensors named in one observation
 _LOOKED_AT = 32  # numbers taken out of torch in one step
@@ -24,6 +27,8 @@ def of_step(watch, window, loss, made_by: set[int]) -> None:
     terms, numbers = split(window, at)
     held = {id(p): o for o in watch.optimizers.values() for group in o.param_groups for p in group["params"]}
     graded = {i for i in terms if window.meta[i].wants_grad}
+    if len(terms) > 1 and window.cut:
+        _cut_by_grad(watch, window, terms, held)
     if len(terms) + len(numbers) > 1 and graded:
         for i in terms:
             _without_gradient(watch, window, i, at, graded, held)
@@ -32,6 +37,33 @@ def of_step(watch, window, loss, made_by: set[int]) -> None:
     if len(graded) > 1 and held:
         _trains_nothing(watch, window, graded, held)
     _left_out(watch, window, at, terms, made_by, held)
+
+
+def note_cut(watch, output, inputs, found, where) -> None:
+    """Gradients of what a model made, given without create_graph: numbers that depend on trained leaves and lead to none."""
+    window = watch.recorder.window
+    held = {id(p) for o in watch.optimizers.values() for group in o.param_groups for p in group["params"]}
+    if window is None or len(window.cut) >= _CUTS or output.grad_fn is None or any(id(t) in held for t in inputs):
+        return
+    leaves = [leaf for leaf in gradients.leaves_of(output)[0] if id(leaf) in held]
+    if leaves:
+        window.cut += [(tensor, where, leaves) for tensor in found if isinstance(tensor, torch.Tensor) and not tensor.requires_grad]
+
+
+def _cut_by_grad(watch, window, terms, held: dict) -> None:
+    """A term made of such numbers, as the residual of a differential equation is, whose own graph leads to no trained leaf."""
+    for i in terms:
+        meta = window.meta[i]
+        if meta.maker < 0 or _size(meta) != 1:
+            continue
+        read = {id(window.meta[j].tensor) for step in ancestors(window, i) for j in window.trace[step].inputs}
+        cut = next(((where, leaves) for tensor, where, leaves in window.cut if id(tensor) in read), None)
+        if cut is None or meta.wants_grad and any(id(leaf) in held for leaf in gradients.leaves_of(meta.tensor)[0]):
+            continue
+        maker = window.trace[meta.maker]
+        lost = {"operation": "autograd.grad without create_graph=True", "place": cut[0], "module": None, "grad_enabled": True}
+        watch.observe("gradless_term", {"value": float(meta.tensor.detach()), "cut": lost, "module": maker.module, "operation": maker.name,
+                                        "optimizers": _steppers(watch, cut[1], held)}, maker.place or "?")
 
 
 def split(window, at: int) -> tuple[dict[int, float], list[tuple[float, str | None]]]:

@@ -14,6 +14,7 @@ from whyloss.sources import (
     embeddings,
     facts,
     graphless,
+    lossterms,
     meters,
     names,
     nonfinite,
@@ -345,6 +346,7 @@ class Watch:
             if gradients is not None:
                 loss = outputs if isinstance(outputs, torch.Tensor) else tuple(outputs)[0]
                 wanted = [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
+                lossterms.note_cut(self, loss, wanted, gradients, where)
                 if all(isinstance(t, torch.Tensor) and t.is_leaf for t in wanted):
                     self.gradients.functional_grad(loss, wanted, where, gradients)
 

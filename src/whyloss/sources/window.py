@@ -65,6 +65,7 @@ class Window:
         self.meta: list[Meta] = []
         self.index: dict[int, int] = {}
         self.plain: dict[int, int] = {}         # address -> traced result without a gradient: Variable(x.data) is another object over it
+        self.cut: list[tuple] = []              # (gradient that autograd.grad gave without a graph, place, trainable leaves it depends on)
         self.roots: list[int] = []
         self.reason: str | None = None
         self.scaled: tuple | None = None
@@ -130,7 +131,7 @@ class Window:
     def retire(self) -> None:
         """Let go of the user's tensors; what a later step may go on from stays."""
         self.keep, self.trace, self.meta, self.index, self.calls = [], [], [], {}, []
-        self.plain = {}
+        self.plain, self.cut = {}, []
         self.slots, self.constant_ids, self.scaled, self.keep_target, self.earlier = {}, {}, None, None, self.earlier[-1:] if self.borrowed else []
 
     def note_tensor(self, tensor: torch.Tensor, maker: int) -> int:
