@@ -43,7 +43,7 @@ class Evaluation:
             return
         if self.watch.window_count:
             self.holdout.begins(module, args, kwargs, self._known)
-        for tensor in tensors_in((args, kwargs)):
+        for tensor in tensors_in((args, kwargs)) if self._is_trained(module) else ():
             if tensor.is_floating_point() and tensor.dim() >= 2:
                 self.inputs.append(tensor.detach()[:256].float().clone())
                 self.row_groups.append(fingerprints(tensor))
@@ -52,6 +52,11 @@ class Evaluation:
         for name, part in module.named_modules():
             if part.training and type(part).__name__.startswith(("Dropout", "BatchNorm")) and getattr(part, "p", 1) != 0:
                 self.modes.add(name)
+
+    def _is_trained(self, module) -> bool:
+        """Not a target network or a teacher, whose answers are part of the training."""
+        held = {id(p) for o in self.watch.optimizers.values() for group in o.param_groups for p in group["params"]}
+        return not held or any(id(p) in held for p in module.parameters())
 
     def batch_output(self, window, module, result, where) -> None:
         self.output = next((t for t in tensors_in(result) if t.is_floating_point()), None)

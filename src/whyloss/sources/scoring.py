@@ -110,11 +110,15 @@ class Scoring:
             call.kinds[label] = kind
 
     def differentiated(self, loss) -> None:
-        track = self._track(loss)
-        if track is not None:
+        track = self.tracks.get(id(loss))
+        if track is not None and track.ref() is loss:
             for call in track.calls:
                 call.trained = True
                 self.last_trained = call.inputs
+        else:  # a step that is not looked into: what it computed with gradients since the last one may all be in it
+            for call in self.calls:
+                if not call.evaluation and call.clock == self.watch.clock:
+                    call.trained = True
 
     # ------------------------------------------------------------------ functions outside modules
     def concerns(self, args) -> bool:

@@ -94,7 +94,9 @@ def attends_to_samples(evidence, run) -> bool:
 
 
 def _samples(evidence, run) -> set[int]:
-    return {c.values[0]["shape"][0] for c in evidence.by_subject("loss_call", run).values() if c.values[0]["shape"]}
+    """How many there are in a batch, by the predictions of each loss: CTC has time in front of them."""
+    calls = [c.values[0] for c in evidence.by_subject("loss_call", run).values() if c.values[0]["shape"]]
+    return {call["shape"][call.get("function") == "ctc_loss" and len(call["shape"]) == 3] for call in calls}
 
 
 def _sequence_of_samples(layer, samples: set[int]) -> list[int]:

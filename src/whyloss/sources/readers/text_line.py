@@ -217,8 +217,8 @@ def _measured(told: Line, line: str) -> None:
     for found in _PAIR.finditer(line):
         marked = found["mark"].strip() != "" or line[found.end("name") : found.start("value")].strip(" '\"") != ""
         name = _name(found["name"], marked)
-        if name is None and marked and "." in found["value"] and _PHASE.fullmatch(found["name"]):
-            name = found["name"]  # CatBoost's "test: 0.68"
+        if name is None and (marked or told.epoch is not None) and "." in found["value"] and _PHASE.fullmatch(found["name"]):
+            name = found["name"]  # CatBoost's "test: 0.68"; "Epoch 3 | train 0.31 | valid 0.42"
         unit = (found["rest"] or "").strip()
         if name is None or (unit and not unit.startswith(("/", "%")) and not re.search("loss|ppl|acc", name, re.I)):
             continue
