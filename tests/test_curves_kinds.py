@@ -197,3 +197,9 @@ def test_a_validation_that_begins_when_training_has_done_most_of_its_work_has_le
     assert "flat" not in pair.label
     stuck = read_pair(range(200), noisy(train, 0.01), range(0, 200, 8), noisy(np.full(25, 0.69), 0.003))
     assert stuck.label == "flat-from-start"
+
+
+def test_swings_with_a_short_period_are_oscillating_and_noise_is_not():
+    swings = 1.35 + 0.55 * np.sin(np.arange(200) * np.pi / 2 + 0.4)
+    assert read(noisy(swings, 0.05)).label == "oscillating"
+    assert read(noisy(np.full(200, 1.35), 0.3)).label != "oscillating"

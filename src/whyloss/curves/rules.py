@@ -112,7 +112,7 @@ def oscillating(c):
         inner = float(np.subtract(*np.quantile(y, [0.75, 0.25]))) or spread
         # swings fill their range evenly (1.3 to 1.6); noise piles up in the middle (1.9 if normal, more for heavy tails), counts only when larger
         wide = spread > max((0.6 if spread < 1.75 * inner else 0.9) * abs(level), 0.35 * c.scale)
-        if bounces or wide and (mid - low) / 3 <= high - mid <= 3 * (mid - low):
+        if bounces or _returns(y, spread, level, c.scale) or wide and (mid - low) / 3 <= high - mid <= 3 * (mid - low):
             return c.says(
                 "oscillating",
                 f"swings between {level + low:.4g} and {level + high:.4g} around {level:.4g}",
@@ -121,6 +121,17 @@ def oscillating(c):
     swings, size = c.swings()
     if swings >= 2 and np.median(c.by[c.by.size // 4 :]) > c.top - 0.75 * c.scale:
         return c.says("oscillating", f"{swings} slow swings up and down by about {size:.3g} around {level:.4g}", swings / 1.5)
+
+
+def _returns(y, spread: float, level: float, scale: float) -> bool:
+    """Swings that come back with a period: half of it away, the curve is on the other side. Noise has no such correlation."""
+    if y.size < 40 or spread < max(0.3 * abs(level), 0.2 * scale):
+        return False
+    r = y - np.interp(np.arange(y.size), [0, y.size - 1], [np.median(y[: y.size // 2]), np.median(y[y.size // 2 :])])
+    power = float(r @ r) or 1.0
+    along = [float(r[lag:] @ r[:-lag]) / power for lag in range(1, min(60, y.size // 6))]
+    at = int(np.argmax(along))
+    return at >= 2 and along[at] > 0.6 and min(along[: at + 1]) < -0.3
 
 
 def flat(c):

@@ -137,3 +137,15 @@ def test_columns_that_only_say_which_split_they_are_of_are_losses_where_nothing_
     assert found.train == "train" and found.validation == ("valid",) and any("read as losses" in note for note in found.notes)
     beside = roles(log(column("train", falling(40)), column("train_loss", falling(40))))
     assert beside.train == "train_loss"
+
+
+def test_a_total_that_is_the_sum_of_the_other_columns_is_the_loss():
+    depth, seg, normal = falling(60), falling(60, seed=1), falling(60, seed=2)
+    found = roles(log(column("total", depth + seg + normal), column("depth", depth), column("seg", seg), column("normal", normal)))
+    assert found.train == "total" and set(found.terms) == {"depth", "seg", "normal"}
+    assert roles(log(column("total", falling(60)), column("depth", depth), column("seg", seg))).train is None
+
+
+def test_what_catboost_calls_learn_is_training():
+    found = roles(log(column("learn", falling(60)), column("test", falling(60))))
+    assert found.train == "learn" and found.validation == ("test",)

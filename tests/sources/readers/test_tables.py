@@ -276,3 +276,12 @@ def test_a_long_parquet_file_is_read_in_parts_as_it_is_in_one(tmp_path, monkeypa
         np.testing.assert_array_equal(series.steps, whole.series[name].steps)
         np.testing.assert_array_equal(series.values, whole.series[name].values)
     assert len(parts.series["loss"]) == 5000 - 715 and np.isnan(parts.series["loss"].values).any()
+
+
+def test_json_with_an_object_for_each_epoch(tmp_path):
+    import json
+
+    rows = {f"epoch_{i}": {"train": {"loss": 2 - 0.1 * i}, "valid": {"loss": 2.1 - 0.1 * i}, "lr": 0.1} for i in range(5)}
+    (run,) = runs(tmp_path, json.dumps(rows).encode(), "history.json")
+    assert run.series["train/loss"].steps.tolist() == [0, 1, 2, 3, 4] and run.series["train/loss"].step_unit == "epoch"
+    assert run.series["valid/loss"].values[-1] == pytest.approx(1.7)

@@ -135,6 +135,13 @@ def _losses(found: Roles, words: dict[str, Words], run: LoggedRun) -> dict[str, 
     if not losses and not found.context:
         losses = {n: words[n] for n in found.errors}
         found.notes += ["no column is called a loss: the error is read in its place"] * bool(losses)
+    if not losses and not found.context:  # "total=3.48 depth=1.14 seg=1.65 normal=0.68"
+        others = {n: w for n, w in words.items() if w.kind == "other" and len(run.series[n]) >= 3}
+        total = next((n for n in others if tokens(n) in (("total",), ("sum",))), None)
+        parts = [run.series[n] for n in others if n != total]
+        if total is not None and len(parts) > 1 and combination(run.series[total], parts) == "sum":
+            losses = {n: others[n] for n in others}
+            found.notes.append(f"no column is called a loss: {total} is read as one, for it is the sum of the others")
     if not losses and not found.context:  # "train 0.31 | valid 0.42 | acc 88.1%"
         losses = {n: w for n, w in words.items() if w.kind == "other" and w.split and not w.topic and len(run.series[n]) >= 3}
         if losses and not all((run.series[n].values >= 0).all() or np.isnan(run.series[n].values).any() for n in losses):

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-TRAINING = {"train", "training", "trn", "tr"}
+TRAINING = {"train", "training", "trn", "tr", "learn"}
 HELD_OUT = {"val", "valid", "validation", "vali", "eval", "evaluation", "dev", "test", "testing", "heldout", "holdout", "vld"}
 SHORT_HELD_OUT = {"te", "va", "vl", "cv", "tst"}  # only beside one word: "te_loss", "va acc"
 LOSS = {"loss", "losses", "nll", "ce", "xent", "bce", "crossentropy", "bpc", "bpb", "cost", "elbo", "objective", "criterion"}

@@ -223,7 +223,8 @@ def _taken(folder: str, unit: str) -> set[str]:
 
 def _is_log_name(name: str) -> bool:
     low = opened.plain_name(name)
-    return low not in _NO_LOGS and not low.startswith(".") and (low.endswith(_LOGS) or tensorboard.is_events(name) or low in text_log.NAMES)
+    plain = low in text_log.NAMES or "." not in low and low.startswith(("log-", "log_"))  # icefall's "log-train-2025-03-04-09-12-07"
+    return low not in _NO_LOGS and not low.startswith(".") and (low.endswith(_LOGS) or tensorboard.is_events(name) or plain)
 
 
 def _natural(name: str) -> list:

@@ -171,12 +171,24 @@ def _document(path, columns) -> list[LoggedRun]:
     if isinstance(value, dict):
         value = _history(value, settings)
     if isinstance(value, dict):
+        value = _by_number(value) or value
+    if isinstance(value, dict):
         _columns(value, rows, settings)
     elif isinstance(value, list):
         _list(value, rows, settings)
     else:
         raise NothingLogged(f"{path}: a single JSON value: no training log")
     return _runs(rows, path, "json", settings, warnings, columns)
+
+
+def _by_number(value: dict) -> list | None:
+    """Rows of an object that holds one for each epoch or step: {"epoch_0": {"train": {"loss": 1.2}}, ...}."""
+    named = [(re.fullmatch(r"(epoch|ep|step|iter|iteration)[ _-]?(\d{1,12})", key, re.I), row) for key, row in value.items()]
+    rows = [(found, row) for found, row in named if found and isinstance(row, dict)]
+    if len(rows) < 3 or len(rows) < len(named) / 2:
+        return None
+    counter = "epoch" if rows[0][0][1].lower().startswith("ep") else "step"
+    return [{counter: int(found[2]), **row} for found, row in rows]
 
 
 def salvaged(told: str, warnings: list[str], path) -> list | None:
