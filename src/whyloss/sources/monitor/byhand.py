@@ -74,6 +74,11 @@ class ByHand:
             if self._monitor.wants_before:
                 self._monitor.before_step(self.optimizer, (self.optimizer,), {})
 
+    def hear(self, optimizer) -> None:
+        """Something steps: a real optimizer, be it one that torch's hooks do not know, ends this."""
+        if optimizer is not self.optimizer:
+            self.stop()
+
     def stop(self) -> None:
         """An optimizer stepped, or the watching ends."""
         if self._undo is not None:

@@ -139,8 +139,6 @@ def _before_step(optimizer, args, kwargs) -> None:
 
 def _after_step(optimizer, args, kwargs) -> None:
     for monitor in tuple(_listening):
-        if monitor.hand is not None:
-            monitor.hand.stop()
         monitor.after_step(optimizer)
         if monitor.freezer is not None:
             monitor.freezer.after_step(optimizer, args, kwargs)

@@ -347,10 +347,10 @@ class Monitor:
     def _mine(self, optimizer) -> Known | None:
         entry = self._heard.get(id(optimizer))
         if entry is None or entry[0]() is not optimizer:
-            wanted = self.given is None or any(optimizer is mine for mine in self.given)
-            known = self.sampler.lookup(optimizer) if wanted else None
-            if len(self._heard) > 64:
-                self._heard.clear()
+            if self.hand is not None:
+                self.hand.hear(optimizer)
+            known = self.sampler.lookup(optimizer) if self.given is None or any(optimizer is mine for mine in self.given) else None
+            self._heard = self._heard if len(self._heard) < 64 else {}
             self._heard[id(optimizer)] = entry = weakref.ref(optimizer), known
         return entry[1]
 
