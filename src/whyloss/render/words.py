@@ -79,7 +79,8 @@ def experiment(trial: Trial) -> str:
     """What was tried and what came of it, as one sentence."""
     change = f"{plain(trial.change)}: " if trial.change else ""
     verdict = "as the cause predicts" if trial.holds else "not as the cause predicts"
-    if not any(trial.curves.values()) and math.isnan(trial.before) and math.isnan(trial.after):  # there were no arms
+    exact = trial.steps <= 1 or math.isnan(trial.before) and math.isnan(trial.after)
+    if not any(trial.curves.values()) and exact:  # there were no arms, and no losses
         return f"{plain(trial.change or trial.experiment)}: it came out {verdict}."
     return (f"{change}after {trial.steps} steps the loss is {number(trial.before)} unchanged and {number(trial.after)} "
             f"changed, {verdict}. Same start, same batches, one change.")

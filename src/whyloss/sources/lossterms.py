@@ -61,7 +61,8 @@ def _cut_by_grad(watch, window, terms, held: dict) -> None:
         if cut is None or meta.wants_grad and any(id(leaf) in held for leaf in gradients.leaves_of(meta.tensor)[0]):
             continue
         maker = window.trace[meta.maker]
-        lost = {"operation": "autograd.grad without create_graph=True", "place": cut[0], "module": None, "grad_enabled": True}
+        lost = {"operation": "autograd.grad without create_graph=True", "place": cut[0], "module": None, "grad_enabled": True,
+                "remedy": f"pass create_graph=True to autograd.grad ({cut[0]})"}
         watch.observe("gradless_term", {"value": float(meta.tensor.detach()), "cut": lost, "module": maker.module, "operation": maker.name,
                                         "optimizers": _steppers(watch, cut[1], held)}, maker.place or "?")
 

@@ -33,7 +33,7 @@ class LossTermWithoutGradient(Check):
         for where, column in evidence.by_subject("gradless_term", run).items():
             if self._acts(evidence, run, column):
                 cut = column.first.value["cut"]
-                yield self._prove(where, column, cut["operation"], cut["place"])
+                yield self._prove(where, column, cut["operation"], cut["place"], cut.get("remedy"))
                 return
         for where, column in evidence.by_subject("number_term", run).items():
             for place in dict.fromkeys(row["at"] for row in column.values):
@@ -61,7 +61,7 @@ class LossTermWithoutGradient(Check):
         ratios = [value / left for value, left in pairs]
         return max(ratios) - min(ratios) <= 1e-4 * max(abs(ratios[0]), 1e-12)
 
-    def _prove(self, where, column, operation, place):
+    def _prove(self, where, column, operation, place, remedy=None):
         values = [row["value"] for row in column.values]
         return self.prove(
             "loss-term-without-gradient", subject=column.first.value.get("module") or f"loss term at {where}", step=column.steps[0],
@@ -70,7 +70,7 @@ class LossTermWithoutGradient(Check):
                      f"its gradient is exactly 0 in each of {len(values)} steps looked at ({operation} at {place})",
             expected="a path from the term to the parameters",
             message=f"The loss term made at {where} has no gradient ({operation} at {place}): it is shown, and for any weight it changes nothing.",
-            remedies=(f"compute the term without {operation} ({place}): keep it a tensor with history until it is added",
+            remedies=(remedy or f"compute the term without {operation} ({place}): keep it a tensor with history until it is added",
                       "leave it out of the sum if it is only shown"),
             explains=("term-does-not-fall", "plateau-high"))
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from whyloss.diagnosis.reading.summary import RunSummary
 
-NEARLY = 0.02  # of the value, at each of the remembered places: loggers round
+NEARLY = 0.02  # of the value, at each of the remembered places: loggers round; with another seed two runs are further apart
 
 
 def doubles(rows: list[RunSummary]) -> dict[str, str]:

@@ -11,14 +11,13 @@ from itertools import islice
 
 import numpy as np
 
-from whyloss.diagnosis.reading.doubles import doubles
+from whyloss.diagnosis.reading.doubles import NEARLY, doubles
 from whyloss.diagnosis.reading.run import RunReading, read_run
 from whyloss.diagnosis.reading.separate import Separation, separate
 from whyloss.diagnosis.reading.summary import NAMES, RESULTS, SKETCH, RunSummary, summarise
 from whyloss.errors import WhylossError
 from whyloss.logged import LoggedRun
 
-NEARLY = 0.02  # of the value, at each of the remembered places: other noise, another seed, and they are further apart
 NEIGHBOURS = 40  # compared with each run, nearest in level: keeps thousands of runs linear
 
 

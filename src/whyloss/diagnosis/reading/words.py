@@ -208,7 +208,7 @@ def tokens(name: str) -> tuple[str, ...]:
     """Lower-case words: cut at everything that is no letter or digit, at camel case, and "trainloss", "valloss" in two."""
     words, lower = [], name.lower()
     for word, english in ABROAD:
-        if word in lower:
+        if word in lower and (not word.isascii() or re.search(rf"(?<![a-z]){word}(?![a-z])", lower)):  # Chinese parts no words
             name = lower = lower.replace(word, f" {english} ")
     for chunk in re.split(r"[^0-9A-Za-z]+", name.strip()):
         lower = chunk.lower()
@@ -286,7 +286,7 @@ def _kind_of_loss(words, bare, text, named) -> str:
         or "alpha loss" in text
     ):
         return "not-a-loss"
-    if named and len(words) == 2 and bare & {"pi", "v", "vs"}:  # an actor's and a critic's
+    if named and len(words) == 2 and bare & {"pi", "v"}:  # an actor's and a critic's
         return "not-a-loss"
     return "loss" if named or bare & SQUARED else "error"
 

@@ -90,8 +90,9 @@ def batch_dependence(lab, asks):
     lost = bool(asks.get("module")) and deaf and first is not None
     for name, value in (("shown", bool(rows) or lost), ("rows_changed", len(rows)), ("first_module", first)):
         lab.evidence.add(name, value, run="batch-dependence")
-    return {"experiment": "batch-dependence", "change": f"sample {row} changed: {len(rows)} of {size - 1} other outputs change"
-            + (f", first in {first}" if rows and first else ""),
+    seen = f"no output changes, not even its own, while inside {first} others do" if lost else \
+        f"{len(rows)} of {size - 1} other outputs change" + (f", first in {first}" if rows and first else "")
+    return {"experiment": "batch-dependence", "change": f"sample {row} changed: {seen}",
             "before": 0.0, "after": float(len(rows)), "steps": 1, "shown": bool(rows) or lost, "first_module": first}
 
 

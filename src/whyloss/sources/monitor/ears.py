@@ -87,25 +87,17 @@ def _hearing_backward(original):
                 if monitor.hand is not None:
                     monitor.hand.before_backward()
                 monitor.hear_loss(tensors)
-            if _by_hand():
-                result = original(tensors, *args, **kwargs)
-                for monitor in _by_hand():
+            for monitor in tuple(_of_ranks):
+                monitor.ranks.before_backward(tensors)
+            result = original(tensors, *args, **kwargs)
+            for monitor in tuple(_listening):
+                if monitor.hand is not None:
                     monitor.hand.after_backward()
-                return result
-            if _of_ranks:
-                for monitor in tuple(_of_ranks):
-                    monitor.ranks.before_backward(tensors)
-                result = original(tensors, *args, **kwargs)
-                for monitor in tuple(_of_ranks):
-                    monitor.ranks.after_backward()
-                return result
+            for monitor in tuple(_of_ranks):
+                monitor.ranks.after_backward()
+            return result
         return original(tensors, *args, **kwargs)
     return backward
-
-
-def _by_hand() -> list:
-    """The monitors of which no optimizer has stepped."""
-    return [monitor for monitor in _listening if monitor.hand is not None]
 
 
 def _hearing_exchange(original):
