@@ -26,7 +26,7 @@ from watchers import ENLARGES, NEED, OTHERS  # noqa: E402
 
 from whyloss.sources.monitor import Monitor  # noqa: E402
 from whyloss.sources.monitor import monitor as engine  # noqa: E402
-from whyloss.sources.monitor import taps as taps_of  # noqa: E402
+from whyloss.sources.monitor import tap as tap_of  # noqa: E402
 
 clock = time.thread_time
 
@@ -161,9 +161,9 @@ def compared(training, watched, way, count: int) -> float:
 
 def own_share(training, way, count: int) -> tuple[float, float, float]:
     """Own CPU time / bare CPU time; microseconds of own time a step; steps for each sampled one. By thread CPU time, not the engine's wall clock."""
-    kept = engine.perf_counter, taps_of.perf_counter, taps_of.CALL_SECONDS
-    engine.perf_counter = taps_of.perf_counter = clock
-    taps_of.CALL_SECONDS -= _clock_seconds()  # this clock is a system call, the engine's is not: each hook would seem to take 2 us more
+    kept = engine.perf_counter, tap_of.perf_counter, tap_of.CALL_SECONDS
+    engine.perf_counter = tap_of.perf_counter = clock
+    tap_of.CALL_SECONDS -= _clock_seconds()  # this clock is a system call, the engine's is not: each hook would seem to take 2 us more
     try:
         with way(training) as monitor:
             training.times(max(2, count // 8))  # the first samples, which warm up
@@ -172,7 +172,7 @@ def own_share(training, way, count: int) -> tuple[float, float, float]:
             whole, own = clock() - began, monitor.cost.seconds - before[0]
             steps, sampled = monitor.steps - before[1], monitor.sampled - before[2]
     finally:
-        engine.perf_counter, taps_of.perf_counter, taps_of.CALL_SECONDS = kept
+        engine.perf_counter, tap_of.perf_counter, tap_of.CALL_SECONDS = kept
     return own / (whole - own), 1e6 * own / steps, steps / max(1, sampled)
 
 

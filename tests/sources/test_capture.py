@@ -81,3 +81,25 @@ def test_a_network_of_foreign_gradients_is_not_replayed_silently():
 
     watch, _ = watched(train)
     assert "before the recording began" in watch.program.ready()
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning", "error::torch.jit.TracerWarning")
+@pytest.mark.parametrize("export", [lambda model, x: torch.jit.trace(model, x), lambda model, x: torch.jit.script(model),
+                                    lambda model, x: torch.fx.symbolic_trace(model), lambda model, x: torch.export.export(model, (x,)).module()],
+                         ids=["trace", "script", "fx", "export"])
+def test_a_model_that_is_exported_while_it_trains_is_exported_as_ever(export):
+    def train():
+        model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.ReLU(), torch.nn.Linear(6, 1))
+        optimizer, x, losses = torch.optim.SGD(model.parameters(), lr=0.05), torch.randn(16, 4), []
+        for _ in range(5):
+            assert torch.equal(export(model, x)(x), model(x))  # before a step, between steps and inside of one
+            loss = model(x).square().mean()
+            assert torch.equal(export(model, x)(x), model(x))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return losses
+    watch, losses = watched(train)
+
+    assert len(losses) == watch.step_count == 5

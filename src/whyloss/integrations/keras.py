@@ -8,7 +8,7 @@ import torch
 from whyloss.integrations.watching import Watching, aside, stand_in
 from whyloss.sources.monitor import ears
 from whyloss.sources.monitor.sample import ACTIVATIONS
-from whyloss.sources.monitor.taps import Tap
+from whyloss.sources.monitor.tap import Tap
 
 try:
     import keras

@@ -38,8 +38,8 @@ class Patches:
         self.undo.clear()
 
     def heard(self) -> bool:
-        """Whether this thread's calls are the training's (worker threads and the backward pass are not)."""
-        return self.watch.awake and threading.get_ident() == self.thread and torch._C._current_graph_task_id() == -1
+        """Whether this thread's calls are the training's (worker threads, the backward pass and the tracing of an export are not)."""
+        return self.watch.awake and threading.get_ident() == self.thread and torch._C._current_graph_task_id() == -1 and not torch._C._is_tracing()
 
     def adopt(self) -> None:
         """An optimizer is made, or a model wrapped, in another thread, and nothing was trained before: the training is there (Ray Train, say)."""

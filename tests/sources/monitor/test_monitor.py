@@ -3,6 +3,8 @@
 import copy
 import math
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -401,18 +403,18 @@ def test_checkpointed_modules_are_counted_once():
 
 # ---------------------------------------------------------------------- on and off
 def test_nothing_is_left_behind():
-    before = torch.autograd.backward, torch.amp.GradScaler.scale
+    before = torch.autograd.backward, torch.amp.GradScaler.scale, torch.jit.script
     from torch.optim import optimizer as module
     held = len(module._global_optimizer_pre_hooks), len(module._global_optimizer_post_hooks)
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     monitor = Monitor(model, optimizer, every=1).attach()
-    assert hooks(model) == 3
+    assert hooks(model) == 4  # three modules, and the sequence itself
     train(model, optimizer, 2)
     monitor.close()
     monitor.close()
     assert hooks(model) == 0
-    assert before == (torch.autograd.backward, torch.amp.GradScaler.scale)
+    assert before == (torch.autograd.backward, torch.amp.GradScaler.scale, torch.jit.script)
     assert held == (len(module._global_optimizer_pre_hooks), len(module._global_optimizer_post_hooks))
     train(model, optimizer, 2)
     assert monitor.steps == 2
@@ -426,7 +428,7 @@ def test_between_samples_no_hook_sits_on_a_module():
         for _ in range(11):
             counts.append(hooks(model))
             train(model, optimizer, 1)
-    assert counts == [3, 0, 0, 0, 0, 3, 0, 0, 0, 0, 3]
+    assert counts == [4, 0, 0, 0, 0, 3, 0, 0, 0, 0, 3]  # at first also on the ReLU
 
 
 def test_a_copy_of_the_model_in_a_sampled_step_is_deaf():
@@ -440,20 +442,53 @@ def test_a_copy_of_the_model_in_a_sampled_step_is_deaf():
     assert values(monitor, "activation_std", "0")[0] < 10
 
 
+def test_a_model_that_is_pickled_in_a_sampled_step_is_loaded_without_us(tmp_path):
+    model = nn.Sequential(nn.Linear(12, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Monitor(model, optimizer, every=1):
+        train(model, optimizer, 2)
+        torch.save(model, tmp_path / "model.pt")
+    code = "import sys; sys.modules['whyloss'] = None\nimport torch; print(torch.load(sys.argv[1], weights_only=False)(torch.ones(1, 12)).shape)"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "model.pt")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "[1, 4]" in done.stdout
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning", "error::torch.jit.TracerWarning")
+def test_a_model_is_exported_in_a_sampled_step():
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Monitor(model, optimizer, every=1) as monitor:
+        twin = copy.deepcopy(model)  # with what stands for our hooks
+        for _ in range(3):
+            train(model, optimizer, 1)
+            for of in (model, twin):
+                for exported in (torch.jit.trace(of, X), torch.jit.script(of)):
+                    assert torch.equal(exported(X), of(X))
+
+        @torch.jit.script
+        def double(x):
+            return 2 * x
+        assert double(X).sum() == 2 * X.sum()
+        train(model, optimizer, 2)
+    assert monitor.problem is None
+    assert len(values(monitor, "activation_std", "0")) > 1
+
+
 def test_an_error_of_ours_is_told_once_and_the_training_goes_on(capsys, monkeypatch):
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with Monitor(model, optimizer, every=1, ledger=(ledger := Ledger())) as monitor:
         train(model, optimizer, 1)
 
-        def broken(self, tap, output):
+        def broken(*_):
             raise ValueError("a mistake")
 
         monkeypatch.setattr(type(monitor.sampler.entries), "gather", broken)
-        monkeypatch.setattr("whyloss.sources.monitor.activations.numbers", broken)
-        monkeypatch.setattr("whyloss.sources.monitor.parameters.row_norms", lambda rows: 1 / 0)
+        monkeypatch.setattr(type(monitor.sampler.activations), "flush_small", broken)
+        monkeypatch.setattr("whyloss.sources.monitor.parameters.row_norms", broken)
         train(model, optimizer, 3)
-    assert "ZeroDivisionError" in monitor.problem
+    assert monitor.problem == "ValueError: a mistake"
     assert capsys.readouterr().err.count("switched off") == 1
     assert hooks(model) == 0
     assert ledger.closed and ledger.events[-1][1] == "problem"

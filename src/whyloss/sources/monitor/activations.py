@@ -10,12 +10,9 @@ import numpy as np
 import torch
 
 from whyloss.sources.framefile import blank
-from whyloss.sources.monitor.entries import COUNT, SMALL, Entries, in_memory_order, numbers
+from whyloss.sources.monitor.entries import COUNT, Entries, in_memory_order
 from whyloss.sources.monitor.readings import Joined, Readings
-from whyloss.sources.monitor.taps import CALLS, output_of
 
-TOGETHER = 100        # small outputs read together
-MOST = 1 << 20        # entries of them
 ROWS = 16             # big outputs whose entries are reduced together
 KNOWN = 1024          # sets of modules whose columns are remembered
 CHUNK = 1 << 18       # entries that stay in the cache from one pass to the next
@@ -23,12 +20,11 @@ FIRST = 1024          # entries of each unit in which it is first looked for; th
 CANCELS = 100.0       # mean^2 / variance from which on a sum of squares is no good way to a variance: then the mean is taken off first
 USELESS = 1e4         # and from which on it holds no digit that counts
 AT_ONCE = 1 << 18     # entries of a ReLU's output up to which its units are summed over the whole batch
-_in_backward = torch._C._current_graph_task_id
-_functorch = torch._C._functorch.maybe_current_level
 
 
 class Kind:
-    """Small outputs of one shape, type and device, read together: ReLUs and others, (tap, call, entries) each, and their values."""
+    """Small outputs of one shape, type and device, read together: ReLUs, modules whose ReLU has no hook, and others, (tap, call,
+    entries) each, and their values."""
 
     def __init__(self, values: torch.Tensor, plain: bool):
         self.shape, self.dtype, self.device, self.plain = values.shape, values.dtype, values.get_device(), plain
@@ -41,7 +37,7 @@ class Kind:
         return like and self.plain and values.is_contiguous()
 
     def clear(self) -> None:
-        self.empty, self.relus, self.others, self.of_relus, self.of_others = True, [], [], [], []
+        self.empty, self.relus, self.followed, self.others, self.of_relus, self.of_followed, self.of_others = True, [], [], [], [], [], []
 
 
 def _keyed(who: list) -> tuple:
@@ -103,42 +99,10 @@ class Activations:
         self.again: list[tuple] = []          # (tap, quantity, entries, extra place) of a module's second call and later ones
 
     # ------------------------------------------------------------------ in the hook
-    def hear(self, tap, output) -> None:
-        try:
-            # not inside a transform of torch.func; and checkpointing calls a module a second time inside of backward
-            if tap.sample != self.sample:
-                tap.sample, tap.calls = self.sample, 0
-            if tap.calls >= CALLS or _functorch() is not None or (tap.calls and _in_backward() != -1):
-                return
-            if type(output) is torch.Tensor and output.dtype is torch.float32:
-                values = output
-            else:
-                if torch.compiler.is_compiling():  # any tracer
-                    return
-                values = numbers(output_of(output))
-                if values is None:
-                    return
-            count = values.numel()
-            if count < 2:
-                return
-            tap.calls += 1
-            self.heard += 1
-            if tap.calls == 1:
-                tap.entries = count
-            if count > SMALL:
-                with torch.no_grad():
-                    self._big(tap, values.detach())
-                return
-            if tap.at_once:
-                values = values.detach().clone()
-            self.pending.append((tap, tap.calls, values, values._version))
-            self.held += count
-            if len(self.pending) >= TOGETHER or self.held > MOST:
-                self.flush_small()
-        except Exception as error:
-            self.on_error(error)
-
-    def _big(self, tap, values: torch.Tensor) -> None:
+    @torch.no_grad()
+    def big(self, tap, values: torch.Tensor) -> None:
+        """An output that is not kept until it can be read with others."""
+        values = values.detach()
         if self.exact:
             self._whole(tap, values)
         else:
@@ -213,14 +177,29 @@ class Activations:
             if kind.empty:
                 kind.empty = False
                 found.append(kind)
-            (kind.relus if tap.relu else kind.others).append((tap, call, kind.count))
-            (kind.of_relus if tap.relu else kind.of_others).append(values)
+            if tap.follower is not None and kind.plain:
+                kind.followed.append((tap, call, kind.count))
+                kind.of_followed.append(values)
+            elif tap.relu:
+                kind.relus.append((tap, call, kind.count))
+                kind.of_relus.append(values)
+            else:
+                kind.others.append((tap, call, kind.count))
+                kind.of_others.append(values)
         self.pending, self.held = [], 0
         for kind in found:
-            rows = torch.cat(kind.of_relus + kind.of_others).view(-1, kind.count)  # ReLUs first, so that theirs are a slice of the rows
-            who, relus = _keyed(kind.relus + kind.others), _keyed(kind.relus)
+            # ReLUs first, then those that become one: a slice of the rows
+            rows = torch.cat(kind.of_relus + kind.of_followed + kind.of_others).view(-1, kind.count)
+            rows = rows if rows.dtype is torch.float32 else rows.float()
+            relus, followed, others = kind.relus, kind.followed, kind.others
             kind.clear()
-            self._moments(rows if rows.dtype is torch.float32 else rows.float(), who, relus, kind.units)
+            self._moments(rows, _keyed(relus + followed + others))
+            if followed:
+                followers = self._followers(followed)
+                self._moments(rows[len(relus):len(relus) + len(followed)].clamp_min_(0), _keyed(followers))
+                relus = relus + followers
+            if relus:
+                self._living(rows[:len(relus)], _keyed(relus), kind.units)
 
     def _kind(self, values: torch.Tensor) -> "Kind":
         plain = values.is_contiguous()
@@ -237,20 +216,33 @@ class Activations:
         if moved:  # the last ones into the gap
             rows[first:first + moved] = rows[-moved:]
             others = others[-moved:] + others[:-moved]
-        self._moments(rows[:count], _keyed(relus + others), _keyed(relus), None)
+        self._moments(rows[:count], _keyed(relus + others))
+        if relus:
+            self._put(rows[:first].sign_().mean(1), _keyed(relus), "active_share")
 
-    def _moments(self, rows: torch.Tensor, who: tuple, relus: tuple, units) -> None:
-        """rows: (modules, entries), the first of them those of ReLUs; units: (outer, units, inner) of them, if whole outputs"""
+    def _followers(self, followed: list) -> list:
+        """The ReLUs behind these modules, as if they had been heard."""
+        found = []
+        for tap, call, count in followed:
+            relu = tap.follower
+            relu.sample, relu.calls = self.sample, call
+            if call == 1:
+                relu.entries = count
+            found.append((relu, call, count))
+        return found
+
+    def _living(self, rows: torch.Tensor, relus: tuple, units: tuple) -> None:
+        """rows: (modules, entries) of ReLUs, overwritten by how often each unit is active; units: (outer, units, inner) of them"""
+        outer, width, inner = units
+        rows = rows.sign_()
+        counts = rows.view(-1, outer, width).sum(1) if inner == 1 else rows.view(-1, *units).sum((1, 3))
+        self.alive.append((self._put(torch.linalg.vector_norm(counts, ord=0, dim=1), relus, "dead_share"), width))
+        self._put(counts.mean(1).div_(outer * inner), relus, "active_share")
+
+    def _moments(self, rows: torch.Tensor, who: tuple) -> None:
+        """rows: (modules, entries)"""
         count = rows.shape[1]
         mean = rows.mean(1)
-        if relus[1]:
-            mine = rows[:len(relus[1])]
-            if units is not None:
-                outer, width, inner = units
-                sums = mine.view(-1, outer, width).sum(1) if inner == 1 else mine.view(-1, *units).sum((1, 3))
-                alive = torch.linalg.vector_norm(sums, ord=0, dim=1)
-                self.alive.append((self._put(alive, relus, "dead_share"), width))
-            self._put(mine.sign().mean(1), relus, "active_share")
         if self.twice:
             std = torch.linalg.vector_norm(rows - mean[:, None], dim=1).mul_(1 / math.sqrt(count - 1))
         else:  # one pass less; the host makes a std of it

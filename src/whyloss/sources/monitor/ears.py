@@ -1,7 +1,8 @@
 """What monitors hear of the loop: the loss at its backward, the steps of optimizers. Put on with the first monitor, taken off with the last.
 
 Nothing here changes an argument, a result or the random state. Optimizers are heard by torch's own hooks; for the loss
-`torch.autograd.backward` is replaced, and a gradient scaler's `scale`, which knows the loss before scaling.
+`torch.autograd.backward` is replaced, and a gradient scaler's `scale`, which knows the loss before scaling. `torch.jit.script`
+is replaced because it compiles a module's hooks as part of it: ours are off before.
 """
 
 import contextlib
@@ -12,12 +13,13 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from whyloss.sources.collectives import EXCHANGES, tensors_of
+from whyloss.sources.monitor.tap import without_ears
 
 _listening: list = []
 _of_ranks: list = []   # those of them that train beside other ranks
 _scaled: list = []     # (weak reference to the scaled loss, the loss)
 _undo: list = []
-OWN = 4                # of these, without the collectives of a training with several ranks
+OWN = 5                # of these, without the collectives of a training with several ranks
 _in_backward = torch._C._current_graph_task_id
 
 
@@ -28,6 +30,7 @@ def listen(monitor) -> None:
         _undo.append(register_optimizer_step_post_hook(_after_step).remove)
         _undo.append(_replaced(torch.autograd, "backward", _hearing_backward))
         _undo.append(_replaced(torch.amp.GradScaler, "scale", _hearing_scale))
+        _undo.append(_replaced(torch.jit, "script", _scripting))
     _listening.append(monitor)
     if monitor.ranks is not None:
         _of_ranks.append(monitor)
@@ -117,6 +120,18 @@ def _hearing_scale(original):
             _scaled[:] = [*_scaled[-3:], (weakref.ref(result), outputs.detach())]
         return result
     return scale
+
+
+def _scripting(original):
+    @functools.wraps(original)
+    def script(obj, optimize=None, _frames_up=0, *args, **kwargs):
+        with contextlib.ExitStack() as stack:
+            if isinstance(obj, torch.nn.Module):
+                for monitor in tuple(_listening):
+                    stack.enter_context(monitor.sampler.resting())
+                without_ears(obj)
+            return original(obj, optimize, _frames_up + 1, *args, **kwargs)
+    return script
 
 
 def _before_step(optimizer, args, kwargs) -> None:

@@ -10,7 +10,8 @@ import sys
 
 import torch
 
-from whyloss.sources.monitor.taps import Tap, functions_compiled
+from whyloss.sources.monitor.tap import Tap
+from whyloss.sources.monitor.taps import functions_compiled
 
 _is_compiling = torch.compiler.is_dynamo_compiling
 _is_grad_enabled = torch.is_grad_enabled

@@ -1,5 +1,6 @@
 """One sample: what is read between the end of one optimizer step and the end of the next, and the frame it becomes."""
 
+import contextlib
 import math
 import weakref
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from whyloss.sources.framefile import blank, is_absent
+from whyloss.sources.framefile import ABSENT, blank, is_absent
 from whyloss.sources.monitor.activations import Activations
 from whyloss.sources.monitor.entries import Entries
 from whyloss.sources.monitor.functional import Functional
@@ -172,6 +173,9 @@ class Sampler:
         self.open, self.step, self.began, self.done = True, step, total, set()
         self.readings, self.host, self.missing, self.inf, self.plans = Readings(self.joined), {}, [], 0, []
         self.activations.begin(self.readings)
+        self._listen()
+
+    def _listen(self) -> None:
         if self.taps is not None:
             if not self.taps.on:
                 self.taps.put_on()
@@ -230,6 +234,8 @@ class Sampler:
             place = column if step == self.step else -self.activations.extra
             self.readings.add(value.reshape(1), [place])
             losses.append((subject, step, place))
+        if self.taps is not None:
+            self.host.update(dict.fromkeys(self.taps.settle(), ABSENT))
         self.readings.send()
         flight = Flight(self.step, self.readings, self.activations.unfinished(), self.activations.extra, self.host, self.missing, self.plans,
                         self.inf, losses)
@@ -242,6 +248,17 @@ class Sampler:
         if self.taps is not None and self.taps.on:
             self.taps.take_off()
             self.functional.take_off()
+
+    @contextlib.contextmanager
+    def resting(self):
+        """Nothing is listened to in here, also in the middle of a sample."""
+        was_on = self.taps is not None and self.taps.on
+        self.rest()
+        try:
+            yield
+        finally:
+            if was_on and self.open:
+                self._listen()
 
     def drop(self) -> None:
         """Give the sample up."""

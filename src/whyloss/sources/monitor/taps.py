@@ -1,68 +1,19 @@
-"""Listening to the outputs of single modules, in sampled steps only.
+"""Listening to the outputs of a model's modules, in sampled steps only.
 
-Hooks sit on modules one by one: a global hook makes compiled models compile again, and costs every call. They live in this
-importable module and return None. In and out is one write to a module's dict of hooks, 0.2 us; torch's own way takes 3.3 us.
+Hooks sit on modules one by one: a global hook makes compiled models compile again, and costs every call. In and out is one
+write to a module's dict of hooks, 0.2 us; torch's own way takes 3.3 us.
 """
 
 import sys
 from collections import OrderedDict
-from time import perf_counter
 
 import torch
 from torch.utils.hooks import RemovableHandle
 
-from whyloss.sources.structure import tensors_in
+from whyloss.sources.monitor.followers import Chain, chains
+from whyloss.sources.monitor.tap import Tap
 
-CALLS = 8            # calls of one module that are read in a sample; later ones are not
-CALL_SECONDS = 1.5e-6  # what torch's slower way of calling a hooked module takes, which no clock of ours sees
-_RELUS = (torch.nn.ReLU, torch.nn.ReLU6)
 _SILENT = (torch.nn.Identity, torch.nn.Flatten, torch.nn.Unflatten)
-_is_grad_enabled = torch.is_grad_enabled
-_is_compiling = torch.compiler.is_dynamo_compiling  # the cheap one: a hook that a tracer calls hears tensors of the tracer's type
-
-
-class Tap:
-    """One module that can be listened to. columns: where mean, std, active and dead share go in a frame."""
-
-    def __init__(self, name: str, module, ear):
-        self.name, self.module, self.ear = name, module, ear
-        self.relu = isinstance(module, _RELUS)
-        self.at_once = False     # a later module overwrites this output in place: it cannot be read later
-        self.sample = self.calls = 0    # the last sample it was heard in, and how often in that
-        self.entries = 0         # of its first output in this sample
-        self.columns: dict[str, int] = {}
-        self.kind = None         # of its last small output
-
-    def hear(self, module, args, output):
-        """The forward hook."""
-        if _is_compiling():  # first: nothing of this may enter a graph
-            return
-        ear = self.ear
-        if not _is_grad_enabled() or not ear.open:
-            return
-        began = perf_counter()
-        ear.hear(self, output)
-        ear.seconds += perf_counter() - began + CALL_SECONDS
-
-    # A model that is copied or pickled in the middle of a sampled step takes no ear with it.
-    def __deepcopy__(self, memo):
-        return Mute()
-
-    def __reduce__(self):
-        return Mute, ()
-
-
-class Mute:
-    """What stands for a tap in a copy of the model: also where its method is called as a tap's."""
-
-    open = False
-
-    @property
-    def ear(self):
-        return self
-
-    def hear(self, module, args, output):
-        return None
 
 
 class Taps:
@@ -70,6 +21,7 @@ class Taps:
 
     def __init__(self, model, ear):
         self.taps: list[Tap] = []
+        self.chains: list[Chain] = []
         self.modules: dict[str, torch.nn.Module] = {}     # by name: all that are not closed
         self.closed: dict[str, str] = {}     # part of the model -> why it is not listened to
         self.on = False
@@ -100,16 +52,33 @@ class Taps:
             leaf = next(module.children(), None) is None
             if not isinstance(module, _SILENT) and (leaf or next(module.parameters(recurse=False), None) is not None):
                 self.taps.append(Tap(plain(name) or type(module).__name__, module, ear))
+        self.chains = chains(self.modules, self.taps, ear)
 
     def put_on(self) -> None:
         self.on, key = True, self.key
+        for chain in self.chains:
+            chain.look()
+            chain.module._forward_hooks[key] = chain.hear
         for tap in self.taps:
-            tap.module._forward_hooks[key] = tap.hear
+            if not tap.follows:
+                tap.module._forward_hooks[key] = tap.hear
+
+    def settle(self) -> list[int]:
+        """A sample is over. -> columns whose numbers do not hold"""
+        if not self.chains:
+            return []
+        wrong = [at for chain in self.chains for at in chain.settle(self.key)]
+        for chain in [chain for chain in self.chains if chain.settled and not chain.pairs]:
+            self.chains.remove(chain)
+            chain.module._forward_hooks.pop(self.key, None)
+        return wrong
 
     def take_off(self) -> None:
         self.on, key = False, self.key
         for tap in self.taps:
             tap.module._forward_hooks.pop(key, None)
+        for chain in self.chains:
+            chain.module._forward_hooks.pop(key, None)
 
 
 def closed_because(module) -> str:
@@ -145,10 +114,3 @@ def unwrapped(model) -> tuple[torch.nn.Module, str]:
 def plain(name: str) -> str:
     """A name without what compiling a part of the model adds to it."""
     return ".".join(part for part in name.split(".") if part != "_orig_mod")
-
-
-def output_of(output) -> torch.Tensor | None:
-    """The floating-point tensor of what a module returned: the first in a tuple, dict or dataclass."""
-    if not isinstance(output, torch.Tensor):
-        output = next((t for t in tensors_in(output) if t.is_floating_point() or t.is_complex()), None)
-    return output

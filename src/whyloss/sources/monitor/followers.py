@@ -1,0 +1,98 @@
+"""ReLUs that need no hook: in a plain nn.Sequential their output is that of the module before them, clamped at 0.
+
+Calling a hooked module and remembering its output costs more than clamping a few thousand numbers that lie in the cache anyway.
+A hook on the Sequential tells whether it ran as often as what is inside; where it did not, the numbers of that sample are
+taken back, and the ReLU is hooked from the next one on.
+"""
+
+from collections import Counter
+
+import torch
+
+from whyloss.sources.monitor.tap import CALL_SECONDS, CALLS, Hook, Tap
+
+_in_backward = torch._C._current_graph_task_id
+_functorch = torch._C._functorch.maybe_current_level
+_is_grad_enabled = torch.is_grad_enabled
+_is_tracing = torch._C._is_tracing
+_is_compiling = torch.compiler.is_dynamo_compiling
+
+
+class Chain(Hook):
+    """One nn.Sequential. pairs: (module, ReLU behind it), neither of which is called from elsewhere."""
+
+    def __init__(self, module, pairs: list[tuple[Tap, Tap]], ear):
+        self.module, self.pairs, self.ear = module, pairs, ear
+        self.members = list(module)
+        self.sample = self.calls = 0
+        self.settled = False       # it is known which of them need no hook
+
+    def hear(self, module, args, output):
+        """The forward hook. Counts by the rules of what is heard inside."""
+        if _is_compiling():
+            return
+        ear = self.ear
+        if not ear.open or not _is_grad_enabled() or _is_tracing():
+            return
+        if self.sample != ear.sample:
+            self.sample, self.calls = ear.sample, 0
+        if self.calls < CALLS and _functorch() is None and not (self.calls and _in_backward() != -1):
+            self.calls += 1
+        ear.seconds += CALL_SECONDS
+
+    def look(self) -> None:
+        """A hook of somebody else's may change what a module gives: such ReLUs are listened to again. Called while ours are off."""
+        for before, relu in [pair for pair in self.pairs if self.settled and not _alone(*pair, 0)]:
+            self._release(before, relu)
+
+    def settle(self, key: int) -> list[int]:
+        """A sample is over. key: of the hooks. -> columns whose numbers do not hold"""
+        called, same = self.sample == self.ear.sample, list(self.module) == self.members
+        if self.settled:
+            at, calls = self.sample, self.calls
+            failed = self.pairs if not same else [  # written out: this is done for each ReLU in each sample
+                (before, relu) for before, relu in self.pairs
+                if not (before.sample == relu.sample == at and before.calls == relu.calls == calls if called else before.sample != self.ear.sample)]
+            for before, relu in list(failed):
+                self._release(before, relu)
+                relu.module._forward_hooks[key] = relu.hear
+            return [at for _before, relu in failed for at in relu.columns.values()]
+        if called:
+            self.settled = True
+            self.pairs = [pair for pair in self.pairs if same and self._may(*pair)]
+            for before, relu in self.pairs:
+                before.follower, relu.follows = relu, True
+                relu.module._forward_hooks.pop(key, None)
+        return []
+
+    def _release(self, before: Tap, relu: Tap) -> None:
+        before.follower, relu.follows = None, False
+        self.pairs.remove((before, relu))
+
+    def _may(self, before: Tap, relu: Tap) -> bool:
+        """Both are small and of one kind, as they lie in memory: read whole, as rows of one matrix."""
+        as_often = before.sample == relu.sample == self.sample and before.calls == relu.calls == self.calls
+        return as_often and before.kind is not None and before.kind is relu.kind and before.kind.plain and _alone(before, relu, 1)
+
+
+def _alone(before: Tap, relu: Tap, ours: int) -> bool:
+    """Whether nobody else hears, and may change, what passes from one to the other. ours: hooks on each"""
+    return len(before.module._forward_hooks) == len(relu.module._forward_hooks) == ours and not relu.module._forward_pre_hooks
+
+
+def chains(modules: dict[str, torch.nn.Module], taps: list[Tap], ear) -> list[Chain]:
+    """All there are in a model. modules: by name"""
+    if torch.nn.modules.module._global_forward_hooks or torch.nn.modules.module._global_forward_pre_hooks:
+        return []
+    held = Counter(id(child) for module in modules.values() for child in module._modules.values())
+    tapped = {id(tap.module): tap for tap in taps if held[id(tap.module)] == 1}
+    found = []
+    for module in modules.values():
+        if type(module) is torch.nn.Sequential and "forward" not in module.__dict__:
+            inside = list(module)
+            pairs = [(tapped[id(a)], tapped[id(b)]) for a, b in zip(inside, inside[1:])
+                     if type(b) is torch.nn.ReLU and not isinstance(a, torch.nn.ReLU) and id(a) in tapped and id(b) in tapped
+                     and "forward" not in b.__dict__]
+            if pairs:
+                found.append(Chain(module, pairs, ear))
+    return found
