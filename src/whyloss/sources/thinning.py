@@ -7,6 +7,7 @@ part and those around events stay as they are.
 """
 
 from array import array
+from bisect import bisect_left
 
 import numpy as np
 
@@ -36,9 +37,8 @@ def staying(steps: np.ndarray, parts: np.ndarray, lead: np.ndarray, events: np.n
         kept[[int(np.flatnonzero(lead == finite.min())[0]), int(np.flatnonzero(lead == finite.max())[0])]] = True
     around(kept, steps, events, max(1, int(EVENTS_SHARE * most)))
     left = max(2, most - int(kept.sum()))
-    level, apart = 0, np.diff(parts) != 0
-    while level < 63 and int(((np.diff(steps >> level) != 0) | apart).sum()) - int(kept.sum()) >= left:  # more blocks than may stay
-        level += 1
+    apart, held = np.diff(parts) != 0, int(kept.sum())
+    level = bisect_left(range(63), True, key=lambda level: int(((np.diff(steps >> level) != 0) | apart).sum()) - held < left)  # not too many blocks
     while level < 63 and (~kept[_of_blocks(steps, parts, lead, level)]).sum() > left:  # the smallest blocks of which few enough frames stay
         level += 1
     kept[_of_blocks(steps, parts, lead, level)] = True

@@ -211,6 +211,14 @@ def test_the_first_steps_are_seen_whatever_they_cost():
     assert monitor.history.series("grad_norm").steps == [0, 4, 16, 64]
 
 
+def test_an_early_sample_that_was_interrupted_for_long_is_no_gift():
+    bucket = Bucket(1e-6)
+    for seconds in (0.001, 0.001, 5.0, 0.001):
+        bucket.step(0.01, seconds)
+        bucket.sampled(seconds)
+        assert not bucket.affords()
+
+
 def test_one_sample_that_was_interrupted_for_long_does_not_silence_the_rest():
     bucket = Bucket(0.01)
     spend(bucket, 0.01, 0.002, 0.0, 500)

@@ -23,26 +23,27 @@ AT_ONCE = 1 << 18     # entries of a ReLU's output up to which its units are sum
 
 
 class Kind:
-    """Small outputs of one shape, type and device, read together: ReLUs, modules whose ReLU has no hook, and others, (tap, call,
-    entries) each, and their values."""
+    """Small outputs of one shape, type and device, read together: of ReLUs, of modules whose ReLU has no hook, and of others; (tap, call,
+    values) each."""
 
     def __init__(self, values: torch.Tensor, plain: bool):
         self.shape, self.dtype, self.device, self.plain = values.shape, values.dtype, values.get_device(), plain
         self.count, self.units = values.numel(), layout(values)
         self.clear()
 
-    def fits(self, values: torch.Tensor) -> bool:
-        """As a rule an output is like the last one of its module: asking costs less than making a key."""
-        like = self.shape == values.shape and self.dtype is values.dtype and self.device == values.get_device()
-        return like and self.plain and values.is_contiguous()
-
     def clear(self) -> None:
-        self.empty, self.relus, self.followed, self.others, self.of_relus, self.of_followed, self.of_others = True, [], [], [], [], [], []
+        self.empty, self.relus, self.followed, self.others = True, [], [], []
 
 
 def _keyed(who: list) -> tuple:
-    """-> (key of these modules, 0 for each later call, the modules)"""
-    return tuple([id(tap) if call == 1 else 0 for tap, call, _count in who]), who
+    """who: (tap, call, values or their number, ...). -> (key of these modules, None where one was called again; the modules)"""
+    key = tuple([id(entry[0]) if entry[1] == 1 else 0 for entry in who])
+    return None if 0 in key else key, who
+
+
+def dead(counts: torch.Tensor) -> torch.Tensor:
+    """Share of units that are never active. counts: (modules, units). -> (modules,)"""
+    return 1 - torch.linalg.vector_norm(counts, ord=0, dim=1).div_(counts.shape[1])
 
 
 def total(reduce, parts: list, **how) -> torch.Tensor:
@@ -74,6 +75,10 @@ class Activations:
         self.counted: tuple = (None,)         # columns of std, 1 / entries, entries / (entries - 1)
         self.end()
 
+    def forget(self) -> None:
+        """There will be other taps."""
+        self.known, self.kinds = {}, {}
+
     def begin(self, readings: Readings) -> None:
         self.end()
         self.readings, self.open, self.sample, self.twice = readings, True, self.sample + 1, self.careful
@@ -94,7 +99,6 @@ class Activations:
         self.units: dict[tuple, tuple] = {}
         self.dead: list[tuple] = []           # (tap, call, entries, share of dead units) where the host knows it
         self.pairs: list[tuple] = []          # columns of mean and of std, entries
-        self.alive: list[tuple] = []          # columns of dead share, units: there is a number of living units
         self.heard = 0                        # calls
         self.again: list[tuple] = []          # (tap, quantity, entries, extra place) of a module's second call and later ones
 
@@ -155,51 +159,46 @@ class Activations:
         for device in list(self.taken_rows):
             self._reduce_rows(device)
         if self.dead:
-            self._put(torch.tensor([share for *_who, share in self.dead]), _keyed([who[:3] for who in self.dead]), "dead_share")
+            self._put(torch.tensor([share for *_who, share in self.dead]), _keyed(self.dead), "dead_share")
             self.dead = []
-        for (units, _device), held in self.units.items():
-            alive = torch.linalg.vector_norm(torch.stack([sums for *_tap, sums in held]), ord=0, dim=1)
-            self.alive.append((self._put(alive, _keyed([tuple(who) for *who, _sums in held]), "dead_share"), units))
+        for held in self.units.values():
+            self._put(dead(torch.stack([sums for *_tap, sums in held])), _keyed(held), "dead_share")
         self.units = {}
 
     @torch.no_grad()
     def flush_small(self) -> None:
         found = []
-        for tap, call, values, version in self.pending:
+        for entry in self.pending:
+            tap, _call, values, version = entry
             if values._version != version:
                 tap.at_once = True  # overwritten since: a ReLU in place, say. From the next sample on it is read in the hook
                 continue
             kind = tap.kind
-            if kind is None or not kind.fits(values):
+            # as a rule an output is like the last one of its module: asking costs less than making a key
+            if kind is None or kind.shape != values.shape or kind.dtype is not values.dtype or kind.device != values.get_device() or \
+                    not (kind.plain and values.is_contiguous()):
                 kind = tap.kind = self._kind(values)
                 if not kind.plain:
-                    values = in_memory_order(values)
+                    entry = tap, _call, in_memory_order(values)
             if kind.empty:
                 kind.empty = False
                 found.append(kind)
-            if tap.follower is not None and kind.plain:
-                kind.followed.append((tap, call, kind.count))
-                kind.of_followed.append(values)
-            elif tap.relu:
-                kind.relus.append((tap, call, kind.count))
-                kind.of_relus.append(values)
-            else:
-                kind.others.append((tap, call, kind.count))
-                kind.of_others.append(values)
+            (kind.relus if tap.relu else kind.others if tap.chain is None or not kind.plain else kind.followed).append(entry)
         self.pending, self.held = [], 0
         for kind in found:
-            # ReLUs first, then those that become one: a slice of the rows
-            rows = torch.cat(kind.of_relus + kind.of_followed + kind.of_others).view(-1, kind.count)
+            relus, followed = kind.relus, kind.followed
+            who = relus + followed + kind.others  # ReLUs first, then those that become one: a slice of the rows
+            rows = torch.cat([entry[2] for entry in who]).view(-1, kind.count)
             rows = rows if rows.dtype is torch.float32 else rows.float()
-            relus, followed, others = kind.relus, kind.followed, kind.others
             kind.clear()
-            self._moments(rows, _keyed(relus + followed + others))
+            key, who = _keyed(who)
+            self._moments(rows, (key, who))
             if followed:
-                followers = self._followers(followed)
-                self._moments(rows[len(relus):len(relus) + len(followed)].clamp_min_(0), _keyed(followers))
+                followers = self._followers(followed, kind.count)
+                self._moments(rows[len(relus):len(relus) + len(followed)].clamp_min_(0), (key and (key, "followers"), followers))
                 relus = relus + followers
             if relus:
-                self._living(rows[:len(relus)], _keyed(relus), kind.units)
+                self._living(rows[:len(relus)], (key and (key, "relus"), relus), kind.units)
 
     def _kind(self, values: torch.Tensor) -> "Kind":
         plain = values.is_contiguous()
@@ -220,12 +219,13 @@ class Activations:
         if relus:
             self._put(rows[:first].sign_().mean(1), _keyed(relus), "active_share")
 
-    def _followers(self, followed: list) -> list:
+    @staticmethod
+    def _followers(followed: list, count: int) -> list:
         """The ReLUs behind these modules, as if they had been heard."""
         found = []
-        for tap, call, count in followed:
+        for tap, call, *_values in followed:
             relu = tap.follower
-            relu.sample, relu.calls = self.sample, call
+            tap.chain.told += 1
             if call == 1:
                 relu.entries = count
             found.append((relu, call, count))
@@ -236,7 +236,7 @@ class Activations:
         outer, width, inner = units
         rows = rows.sign_()
         counts = rows.view(-1, outer, width).sum(1) if inner == 1 else rows.view(-1, *units).sum((1, 3))
-        self.alive.append((self._put(torch.linalg.vector_norm(counts, ord=0, dim=1), relus, "dead_share"), width))
+        self._put(dead(counts), relus, "dead_share")
         self._put(counts.mean(1).div_(outer * inner), relus, "active_share")
 
     def _moments(self, rows: torch.Tensor, who: tuple) -> None:
@@ -250,21 +250,21 @@ class Activations:
         self.pairs.append((self._put(mean, who, "activation_mean"), self._put(std, who, "activation_std"), count))
 
     def _put(self, values: torch.Tensor, keyed: tuple, quantity: str) -> np.ndarray:
-        """values: (modules,); keyed: those (tap, call, entries), and a key. -> their columns, which are looked up once"""
+        """values: (modules,); keyed: a key, and who they are. -> their columns, which are looked up once"""
         key, who = keyed
-        known = self.known.get(key)
+        known = self.known.get(key) if key is not None else None
         columns = known.get(quantity) if known is not None else None
         if columns is None:
             columns = []
-            for tap, call, count in who:
+            for tap, call, count, *_rest in who:
                 if call == 1:
                     columns.append(tap.columns[quantity])
                 else:
                     self.extra += 1
-                    self.again.append((tap, quantity, count, -self.extra))
+                    self.again.append((tap, quantity, count if isinstance(count, int) else count.numel(), -self.extra))
                     columns.append(-self.extra)
             columns = np.array(columns)
-            if 0 not in key and (known is not None or len(self.known) < KNOWN):
+            if key is not None and (known is not None or len(self.known) < KNOWN):
                 self.known.setdefault(key, {})[quantity] = columns
         self.readings.add(values, columns)
         return columns
@@ -273,12 +273,10 @@ class Activations:
     def unfinished(self) -> tuple:
         """What `finish` needs, taken along by a frame that is still on its way."""
         again = [(tap.columns, quantity, count, place, tap.entries) for tap, quantity, count, place in self.again]
-        return self.pairs, self.twice, self.alive, again
+        return self.pairs, self.twice, again
 
-    def finish(self, frame: np.ndarray, pairs: list, twice: bool, alive: list, again: list) -> None:
-        """Norms -> standard deviations, living units -> share of dead ones, several calls of a module -> one."""
-        for columns, units in alive:
-            frame[columns] = 1 - frame[columns] / units
+    def finish(self, frame: np.ndarray, pairs: list, twice: bool, again: list) -> None:
+        """Norms -> standard deviations, several calls of a module -> one."""
         if pairs:
             means, stds = self.means([pair[0] for pair in pairs]), self.stds([pair[1] for pair in pairs])
             square, variance = np.square(frame[means], dtype=np.float64), np.square(frame[stds], dtype=np.float64)

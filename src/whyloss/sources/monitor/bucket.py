@@ -44,7 +44,7 @@ class Bucket:
         """Earn for a sampled step of `bare` seconds, pay `own` seconds."""
         self.balance += self.share * bare - own - min(self.owed, 0.0)
         self.owed = max(self.owed, 0.0)
-        if self.typical:  # one sample that was interrupted for long must not silence the rest
+        if self.samples > len(EARLY):  # one sample that was interrupted for long must not silence the rest; an early one is given back whole
             self.balance = max(self.balance, -CAP * self.typical)
 
     def sampled(self, seconds: float, unpaid: float = 0.0) -> None:

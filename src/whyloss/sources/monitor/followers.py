@@ -25,6 +25,7 @@ class Chain(Hook):
         self.module, self.pairs, self.ear = module, pairs, ear
         self.members = list(module)
         self.sample = self.calls = 0
+        self.told = 0              # ReLUs whose numbers this sample has
         self.settled = False       # it is known which of them need no hook
 
     def hear(self, module, args, output):
@@ -42,32 +43,31 @@ class Chain(Hook):
 
     def look(self) -> None:
         """A hook of somebody else's may change what a module gives: such ReLUs are listened to again. Called while ours are off."""
-        for before, relu in [pair for pair in self.pairs if self.settled and not _alone(*pair, 0)]:
-            self._release(before, relu)
+        for pair in [pair for pair in self.pairs if self.settled and not _alone(*pair, 0)]:
+            before, relu = pair
+            before.chain, relu.follows = None, False
+            self.pairs.remove(pair)
 
     def settle(self, key: int) -> list[int]:
         """A sample is over. key: of the hooks. -> columns whose numbers do not hold"""
+        told, self.told = self.told, 0
         called, same = self.sample == self.ear.sample, list(self.module) == self.members
-        if self.settled:
-            at, calls = self.sample, self.calls
-            failed = self.pairs if not same else [  # written out: this is done for each ReLU in each sample
-                (before, relu) for before, relu in self.pairs
-                if not (before.sample == relu.sample == at and before.calls == relu.calls == calls if called else before.sample != self.ear.sample)]
-            for before, relu in list(failed):
-                self._release(before, relu)
-                relu.module._forward_hooks[key] = relu.hear
-            return [at for _before, relu in failed for at in relu.columns.values()]
-        if called:
-            self.settled = True
-            self.pairs = [pair for pair in self.pairs if same and self._may(*pair)]
-            for before, relu in self.pairs:
-                before.follower, relu.follows = relu, True
-                relu.module._forward_hooks.pop(key, None)
-        return []
+        if not self.settled:
+            if called:
+                self._begin([pair for pair in self.pairs if same and self._may(*pair)], key)
+            return []
+        if same and told == len(self.pairs) * self.calls * called:
+            return []
+        for before, relu in self.pairs:
+            before.chain, relu.follows, relu.module._forward_hooks[key] = None, False, relu.hear
+        wrong, self.pairs = [at for _before, relu in self.pairs for at in relu.columns.values()], []
+        return wrong
 
-    def _release(self, before: Tap, relu: Tap) -> None:
-        before.follower, relu.follows = None, False
-        self.pairs.remove((before, relu))
+    def _begin(self, pairs: list[tuple[Tap, Tap]], key: int) -> None:
+        self.settled, self.pairs = True, pairs
+        for before, relu in pairs:
+            before.chain, before.follower, relu.follows = self, relu, True
+            relu.module._forward_hooks.pop(key, None)
 
     def _may(self, before: Tap, relu: Tap) -> bool:
         """Both are small and of one kind, as they lie in memory: read whole, as rows of one matrix."""

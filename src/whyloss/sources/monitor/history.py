@@ -7,7 +7,7 @@ from whyloss.observation import Run
 from whyloss.sources.framefile import blank, is_absent
 from whyloss.sources.thinning import staying
 
-LEAST, MOST = 32, 4096
+LEAST, MOST = 64, 4096
 LOSSES = 4096      # losses kept, one for each optimizer step at first
 
 

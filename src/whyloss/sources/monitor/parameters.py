@@ -18,6 +18,7 @@ from whyloss.sources.shards import local, readable
 _is_missing = partial(is_, None)
 _PLAIN = torch.float32, torch.float16, torch.bfloat16
 CHUNK = 1 << 16       # entries whose difference stays in the cache
+FEW = 3               # parameters of one shape, for which a matrix does not pay
 
 
 @dataclass(eq=False)
@@ -34,11 +35,12 @@ class Watched:
 
 @dataclass(eq=False)
 class Group:
-    """Small parameters of one shape, or the big ones of one device."""
+    """Parameters of one device that are read together: small ones of one shape, small ones of shapes of which there are few, or big ones."""
 
     members: list[Watched]
     small: bool
     device: torch.device
+    few: bool = False
 
     def __post_init__(self) -> None:
         self.gradients, self.weights, self.changes = (np.array([getattr(m, of) for m in self.members]) for of in ("gradient", "weight", "change"))
@@ -68,12 +70,17 @@ class Plan:
         self.entries, self.exact = entries, exact
         self.members = members
         groups: dict[tuple, list[Watched]] = {}
+        few: dict[torch.device, list[Watched]] = {}
         for member in members:
             held = numbers(member.tensor)
             if held is not None:
                 small = held.numel() <= SMALL
                 groups.setdefault((small, held.device, held.shape if small else None, held.dtype if small else None), []).append(member)
+        for key in [key for key, held in groups.items() if key[0] and len(held) <= FEW]:
+            if all(type(m.tensor) is torch.nn.Parameter and m.tensor.dtype is torch.float32 for m in groups[key]):
+                few.setdefault(key[1], []).extend(groups.pop(key))
         self.groups = [Group(held, small, device) for (small, device, _shape, _dtype), held in groups.items()]
+        self.groups += [Group(held, False, device, few=True) for device, held in few.items()]
         self.gradients, self.weights, self.changes = (np.array([getattr(m, of) for m in members], int) for of in ("gradient", "weight", "change"))
         self.counted = np.ones(len(members), bool)      # in the norm over all
         self.whole = True                               # all of them
@@ -118,6 +125,9 @@ class Plan:
                 rows = rows_of(tensors)
                 readings.add(row_norms(rows), group.weights)
                 self.before.append(rows)
+            elif group.few:
+                readings.add(norms(tensors), group.weights)
+                self.before.append(torch._foreach_mul(tensors, 1.0))
             elif self.exact:
                 readings.add(norms(tensors), group.weights)
                 self.before.append([self._copy(m.name, t) for m, t in zip(group.members, tensors)])
@@ -147,6 +157,9 @@ class Plan:
                 continue
             if group.small:
                 changed = row_norms(rows_of(tensors).sub_(before))
+            elif group.few:
+                torch._foreach_sub_(before, tensors)
+                changed = norms(before)
             elif self.exact:
                 changed = torch.stack([_distance(in_memory_order(t), b) for t, b in zip(tensors, before)])
             else:

@@ -35,8 +35,10 @@ class Readings:
     def add(self, values: torch.Tensor, columns) -> None:
         """values: (n,) of any real type; columns: n places in the frame"""
         device = values.device
-        self._parts.setdefault(device, []).append(values if values.dtype is torch.float32 else values.float())
-        self._columns.setdefault(device, []).append(columns)
+        if device not in self._parts:
+            self._parts[device], self._columns[device] = [], []
+        self._parts[device].append(values if values.dtype is torch.float32 else values.float())
+        self._columns[device].append(columns)
 
     def send(self) -> None:
         """Start the transfer: on a GPU into pinned memory, without waiting for it; elsewhere it is done at once."""

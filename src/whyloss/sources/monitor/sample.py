@@ -94,6 +94,7 @@ class Sampler:
         self.modules = sum(1 for _ in self.model.modules())
         self.rest()
         self.taps = None
+        self.activations.forget()
         if any(q in self.quantities for q in ACTIVATIONS) and self.deaf < DEAF:
             self.taps = Taps(self.model, self.activations)
             self.closed = dict(self.taps.closed)

@@ -45,7 +45,7 @@ class Tap(Hook):
         self.entries = 0         # of its first output in this sample
         self.columns: dict[str, int] = {}
         self.kind = None         # of its last small output
-        self.follower: Tap | None = None   # a ReLU behind it that has no hook of its own
+        self.chain = self.follower = None   # of a ReLU behind it that has no hook of its own: where that is, and its tap
         self.follows = False     # it is such a one
 
     def hear(self, module, args, output):
