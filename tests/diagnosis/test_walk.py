@@ -96,6 +96,15 @@ def test_a_rate_gives_way_to_a_repair_that_ends_clearly_lower():
     assert settle_rivals([rate, weak])[0].cause == "learning-rate-too-high"
 
 
+def test_weight_decay_comes_before_a_rate_that_helps_no_more():
+    def settled(rate, decay):
+        found = [Finding("learning-rate-too-high", "confirmed", trial=Trial("lower-learning-rate", 1.3, rate, 40, True)),
+                 Finding("weight-decay-too-strong", "confirmed", trial=Trial("without-weight-decay", 1.3, decay, 40, True))]
+        return [f.cause for f in settle_rivals(ordered(found))]
+    assert settled(0.5, 0.5)[0] == settled(0.45, 0.5)[0] == "weight-decay-too-strong"  # a lower rate scales the decay as well
+    assert settled(0.1, 0.9)[0] == "learning-rate-too-high"
+
+
 def test_a_loss_that_is_nan_from_the_start_is_a_symptom():
     report = diagnose(evidence_from(loss=[float("nan")] * 20))
     assert report.verdict == "undetermined"

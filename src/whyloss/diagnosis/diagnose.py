@@ -259,6 +259,7 @@ def settle_rivals(findings: list[Finding]) -> list[Finding]:
     rates = [f for f in sure if Walk._is_rate(f)]
     others = [f for f in sure if not Walk._is_rate(f)]
     best = min(rates, key=lambda f: f.trial.after)
+    rates.sort(key=lambda f: 0.8 * f.trial.after > best.trial.after)  # those that end clearly higher come last
     # a repair that lowered the rate as well says nothing against the rate
     winners = [f for f in others if f.status == "proven"
                or not f.asks.get("rate_factor") and (f.trial is None or f.trial.after < 0.8 * best.trial.after)]

@@ -20,6 +20,7 @@ PRECEDENCE = [
     "zero-initialisation", "symmetric-initialisation", "initial-weights-too-large", "initial-weights-too-small", "dead-relus",
     "inputs-not-normalised", "saturated-activations", "vanishing-gradients", "exploding-gradients", "eval-mode-while-training",
     "running-statistics-off", "batch-statistics-unreliable", "target-leak", "train-eval-preprocessing-differs", "label-maps-differ",
+    "weight-decay-too-strong",  # a lower rate helps against it too: it scales the decay as well
 ]
 _RANK = {cause: at for at, cause in enumerate(PRECEDENCE)}
 _STATUS = {"proven": 0, "confirmed": 0, "suspected": 1, "note": 2}
