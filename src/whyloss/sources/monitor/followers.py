@@ -43,7 +43,10 @@ class Chain(Hook):
 
     def look(self) -> None:
         """A hook of somebody else's may change what a module gives: such ReLUs are listened to again. Called while ours are off."""
-        for pair in [pair for pair in self.pairs if self.settled and not _alone(*pair, 0)]:
+        if not self.settled:
+            return
+        for pair in [(before, relu) for before, relu in self.pairs
+                     if before.module._forward_hooks or relu.module._forward_hooks or relu.module._forward_pre_hooks]:
             before, relu = pair
             before.chain, relu.follows = None, False
             self.pairs.remove(pair)
@@ -72,12 +75,8 @@ class Chain(Hook):
     def _may(self, before: Tap, relu: Tap) -> bool:
         """Both are small and of one kind, as they lie in memory: read whole, as rows of one matrix."""
         as_often = before.sample == relu.sample == self.sample and before.calls == relu.calls == self.calls
-        return as_often and before.kind is not None and before.kind is relu.kind and before.kind.plain and _alone(before, relu, 1)
-
-
-def _alone(before: Tap, relu: Tap, ours: int) -> bool:
-    """Whether nobody else hears, and may change, what passes from one to the other. ours: hooks on each"""
-    return len(before.module._forward_hooks) == len(relu.module._forward_hooks) == ours and not relu.module._forward_pre_hooks
+        ours_alone = len(before.module._forward_hooks) == len(relu.module._forward_hooks) == 1 and not relu.module._forward_pre_hooks
+        return as_often and ours_alone and before.kind is not None and before.kind is relu.kind and before.kind.plain
 
 
 def chains(modules: dict[str, torch.nn.Module], taps: list[Tap], ear) -> list[Chain]:
