@@ -40,3 +40,17 @@ def test_spares_a_quarter_dead_and_a_sparse_net_that_learns():
 
 def test_spares_units_killed_by_nan_weights():
     assert findings(DeadRelus(), net([0.1, 0.1, 1.0, 1.0], first_non_finite=[{"step": 1}])) == []
+
+
+def test_proves_a_whole_layer_around_which_the_rest_learns():
+    def learned(shares, **more):
+        return net(shares, **{"learned": [{"learned": True, "share": 0.6}], "activation_layer": {"hidden:relu": ["tower.0"]},
+                              "relu_units": {"hidden:relu": [24]}, "loss": [1.0 / (k + 1) for k in range(12)]} | more)
+    found, = findings(DeadRelus(), learned([1.0] * 12))
+    assert found.cause == "dead-relus" and found.status == "proven" and found.subject == "tower.0" and found.step == 0
+
+    assert findings(DeadRelus(), learned([1.0] * 11 + [0.99])) == []                             # one unit came alive
+    assert findings(DeadRelus(), learned([1.0] * 4)) == []                                        # seen in the first steps only
+    assert findings(DeadRelus(), learned([1.0] * 12, relu_units={"hidden:relu": [1]})) == []     # a gate, a hinge
+    assert findings(DeadRelus(), learned([1.0] * 12, activation_layer={})) == []                  # of no layer: part of a loss
+    assert findings(DeadRelus(), learned([1.0] * 12, loss=[1.0 / (k + 1) for k in range(40)])) == []  # not looked at since

@@ -14,13 +14,16 @@ class DeadRelus(Check):
     Sees      share of units that are 0 in all of the last batches (up to 12), per activation; gradients and their norms over the run.
     Expects   a minority: up to a quarter is usual after training and does no harm.
     Means     the units sit where the slope is 0. From step 0: an initialisation at fault. Since a step: an update that was too long.
-    Not for   GELU, SiLU, ELU and leaky ReLU; sparse nets and experts without tokens; any training that learns.
+    Not for   GELU, SiLU, ELU and leaky ReLU; sparse nets and experts without tokens; a training that learns, except for a layer of which
+              not one unit was ever active.
     Source    Lu et al. 2020, arXiv 1903.06733; own measurements: one batch over-reports, half dead is harmless, deep units revive.
     """
 
     cut: float = 0.95      # a layer that is cut in two
     half: float = 0.6      # suspicious where the training suffers
     spike: float = 20.0    # gradient norm over its running median
+    units: int = 8         # of a layer without which the rest of the model learns
+    traced: int = 8        # batches of such a training
 
     stage = "gradients"
     needs = (Need("dead_over_batches", points=3), Need("loss", points=3))
@@ -28,7 +31,10 @@ class DeadRelus(Check):
     causes = ("dead-relus",)
 
     def judge(self, evidence, run):
-        if (evidence.fact("learned", run=run) or {}).get("learned") or _blank_input(evidence, run):
+        if _blank_input(evidence, run):
+            return
+        if (evidence.fact("learned", run=run) or {}).get("learned"):
+            yield from self._whole_layers(evidence, run)
             return
         layers = {s: c for s, c in evidence.by_subject("dead_over_batches", run).items() if len(c) >= 3 and c.values[-1] >= self.half}
         zeros = [s for s, c in evidence.by_subject("parameter", run).items() if (c.values[-1].get("initial") or {}).get("zero")
@@ -40,18 +46,35 @@ class DeadRelus(Check):
         broken = evidence.fact("first_non_finite", run=run)
         if broken and broken["step"] <= began:
             return  # units are dead because the weights are NaN
-        said = {"subject": evidence.fact("activation_layer", name, run) or name.split(":")[0],
-                "location": evidence.fact("activation_place", name, run), "step": began,
-                "explains": ("flat-from-start", "flat-at-baseline", "plateau-high", "zero-gradients"), "expected": "at most a quarter of the units"}
+        said = self._said(evidence, run, name, began)
         if began <= column.steps[0] and min(column.values) == 1.0:
-            yield self.prove("dead-relus", **said,
-                             measured=f"all units of {name} are 0 for every sample of {len(column)} traced batches, from step 0 on",
-                             message=f"Every unit behind {name} is dead from the start, so no gradient reaches what lies before it: look at its "
-                                     f"biases and weights.",
-                             remedies=("initialise the layer in front again, with biases at 0",
-                                       "a leaky ReLU alone does not revive units that sit far below 0"))
+            yield self._never(name, column, said)
         elif share >= self.cut or len(layers) > 1:
             yield from self._died(evidence, run, name, share, began, said)
+
+    def _never(self, name, column, said):
+        return self.prove("dead-relus", **said,
+                          measured=f"all units of {name} are 0 for every sample of {len(column)} traced batches, from step 0 on",
+                          message=f"Every unit behind {name} is dead from the start, so no gradient reaches what lies before it: look at its "
+                                  f"biases and weights.",
+                          remedies=("initialise the layer in front again, with biases at 0",
+                                    "a leaky ReLU alone does not revive units that sit far below 0"))
+
+    def _whole_layers(self, evidence, run):
+        """The rest of the model learns around a layer of which not one unit ever gave anything: what lies before it does not."""
+        last = max((c.steps[-1] for c in evidence.by_subject("loss", run).values() if len(c)), default=0)
+        for name, column in evidence.by_subject("dead_over_batches", run).items():
+            layer = evidence.fact("activation_layer", name, run)
+            if layer and min(column.values) == 1.0 and len(column) >= self.traced and column.steps[-1] >= last / 2 and \
+                    (evidence.fact("relu_units", name, run) or 0) >= self.units:
+                yield self._never(name, column, self._said(evidence, run, name, column.steps[0]))
+                return
+
+    @staticmethod
+    def _said(evidence, run, name, began):
+        return {"subject": evidence.fact("activation_layer", name, run) or name.split(":")[0],
+                "location": evidence.fact("activation_place", name, run), "step": began,
+                "explains": ("flat-from-start", "flat-at-baseline", "plateau-high", "zero-gradients"), "expected": "at most a quarter of the units"}
 
     def _died(self, evidence, run, name, share, began, said):
         column = evidence.series("dead_over_batches", name, run)
