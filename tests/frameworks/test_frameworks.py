@@ -56,3 +56,23 @@ def test_the_cause_is_found(framework, fault, tmp_path):
     report = watched(script_of(framework), tmp_path, fault, "--budget", "20")
     assert replayed(report)
     assert report["verdict"] == "fault" and report["findings"][0]["cause"] == CAUSES[fault], report["findings"][:2]
+
+
+def test_a_model_that_is_built_by_its_first_batch_is_seen_and_found_healthy(tmp_path):
+    pytest.importorskip("keras")
+    script = HERE / "keras_lazy_script.py"
+    bare = run([sys.executable, str(script)], tmp_path)
+    done = run([sys.executable, "-m", "whyloss", "run", "--report", str(tmp_path / "r.json"), "--budget", "20", str(script)], tmp_path)
+    assert done.stdout.splitlines()[-1] == bare.stdout.splitlines()[-1]  # the weights
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["verdict"] == "healthy", (report["summary"], report["findings"][:2])
+    assert not [row for row in report["not_examined"] if "an error of whyloss" in row]
+
+
+@pytest.mark.parametrize("framework", ["fastai", "keras"])
+def test_optimizers_that_are_none_of_torch_are_watched_too(framework, tmp_path):
+    script = script_of(framework)
+    done = run([sys.executable, "-m", "whyloss", "run", "--watch", str(tmp_path / "run"), str(script)], tmp_path)
+    assert done.returncode == 0 and "whyloss: watched " in done.stderr, done.stderr[-2000:]
+    told = run([sys.executable, "-m", "whyloss", "health", str(tmp_path / "run")], tmp_path).stdout
+    assert "loss" in told and "frames" in told

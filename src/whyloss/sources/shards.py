@@ -61,7 +61,9 @@ def _records(module) -> list:
 
 
 def readable(tensor: torch.Tensor) -> bool:
-    """Whether a tensor's memory is there: that of a gathered or flattened parameter may have been released."""
+    """Whether a tensor's memory is there: that of a gathered or flattened parameter may have been released, a meta one has none yet."""
+    if tensor.is_meta:
+        return False
     try:
         return tensor.numel() == 0 or local(tensor).untyped_storage().nbytes() > 0
     except (RuntimeError, NotImplementedError):  # no storage of its own: sparse, functional

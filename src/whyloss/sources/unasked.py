@@ -1,4 +1,5 @@
-"""A Monitor in a script that knows nothing of it: put on the modules that an optimizer updates, at its first step."""
+"""A Monitor in a script that knows nothing of it: put on the modules that an optimizer updates, at its first step, or whose
+weights are seen to change without one."""
 
 import os
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from whyloss.sources import names
+from whyloss.sources.unstepped import Unstepped
 
 
 class Watching:
@@ -23,6 +25,7 @@ class Watching:
         self.problem: str | None = None
         self.processes, self.forked = {os.getpid()}, None   # that train; forked: called once in each that was forked and steps
         self.undo = register_optimizer_step_pre_hook(self._first_step).remove
+        self.unstepped = Unstepped(self._changed)
 
     def _first_step(self, optimizer, args, kwargs) -> None:
         """An optimizer steps: if it is new, find what it trains. Never raises."""
@@ -30,23 +33,32 @@ class Watching:
         if held is not None and held() is optimizer:
             return
         try:
+            self.unstepped.stop()
             self.known[id(optimizer)] = weakref.ref(optimizer)
-            self._watch(optimizer)
+            updated = {id(p) for group in optimizer.param_groups for p in group["params"]}
+            self._watch(lambda module: updated & {id(p) for p in module.parameters()})
         except Exception as error:
             self._fail(error)
 
-    def _watch(self, optimizer) -> None:
+    def _changed(self, modules: list) -> None:
+        """The weights of these changed, and no optimizer of torch stepped. Never raises."""
+        try:
+            self._watch(lambda module: any(module is one for one in modules))
+        except Exception as error:
+            self._fail(error)
+
+    def _watch(self, trained) -> None:
+        """trained: whether a module is"""
         from whyloss.sources.monitor import Monitor
 
         if os.getpid() not in self.processes:  # a rank that was forked; its parent's monitors are not its own
             self.processes, self.monitors = {os.getpid()}, []
             if self.forked is not None:
                 self.forked()
-        updated = {id(p) for group in optimizer.param_groups for p in group["params"]}
         watched = {id(p) for monitor in self.monitors for p in monitor.model.parameters()}
         for module in names.owners():
             own = {id(p) for p in module.parameters()}
-            if not own & updated or own <= watched:
+            if own <= watched or not trained(module):
                 continue
             number = len(self.monitors) + 1
             folder = self.folder if number == 1 else self.folder / str(number)
@@ -68,6 +80,7 @@ class Watching:
     def close(self) -> None:
         """The script is over: the ledgers are completed."""
         self.undo()
+        self.unstepped.stop()
         for monitor in self.monitors:
             monitor.close()
 
@@ -75,7 +88,7 @@ class Watching:
 def summary(watching: Watching) -> str:
     """One line on what was watched, for the end of a run."""
     if not watching.monitors:
-        return watching.problem or "nothing was watched: no optimizer of torch stepped"
+        return watching.problem or "nothing was watched: no optimizer of torch stepped, and no weight changed from one backward to the next"
     steps = max(m.cost.steps for m in watching.monitors)
     alerts = sum(len(m.alerts) for m in watching.monitors)
     share = max(m.cost.share for m in watching.monitors)
