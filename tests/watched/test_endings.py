@@ -122,3 +122,10 @@ def test_a_module_is_run_by_name(tmp_path):
                           capture_output=True, text=True, timeout=120)
     assert done.stdout == "end\n"
     assert json.loads((tmp_path / "r.json").read_text())["findings"][0]["cause"] == "step-never-called"
+
+
+@pytest.mark.parametrize("options", [[], ["--watch", "ledger"]])
+def test_an_interrupted_script_ends_by_its_signal(tmp_path, options):
+    (tmp_path / "train.py").write_text(LOOP.format(steps=10, sleep=0.0) + "raise KeyboardInterrupt")
+    done = subprocess.run([sys.executable, "-m", "whyloss", "run", *options, "train.py"], cwd=tmp_path, capture_output=True, timeout=120)
+    assert done.returncode == -signal.SIGINT

@@ -120,6 +120,8 @@ class Rehearsal:
             self.own = plan.make_optimizer(self.arm, trainable(self.arm, self.tapes))
             self.optimizers = {0: self.own}
         for optimizer in self.optimizers.values():
+            if isinstance(optimizer, torch.optim.LBFGS):  # it keeps its parameters a second time, which no copy takes along
+                optimizer._params, optimizer._numel_cache = optimizer.param_groups[0]["params"], None
             for group in optimizer.param_groups:
                 group.update({k: v for k, v in plan.settings.items() if k in group})
         self.iterations = self._iterations()
@@ -135,9 +137,13 @@ class Rehearsal:
                   and e.kind in ("backward", "step", "zero", "clip", "unscale", "update")]
         if self.plan.loop == "canonical" or self.own is not None:
             return self._canonical(events)
-        groups, group, seen = [], [], False
+        groups, group, seen, inside = [], [], False, -1
         for event in events:
-            if event.kind == "backward":
+            called = event.kind == "step" and event.data.get("calls")  # the backward passes of a closure belong to its step
+            if event.window <= inside and not called:
+                continue
+            inside = event.data["last"] if called else inside
+            if event.kind == "backward" or called:
                 if event.window not in self.tapes:
                     continue
                 if seen:
@@ -203,7 +209,7 @@ class Rehearsal:
             elif event.kind == "unscale":
                 self._unscale()
             elif event.kind == "step":
-                self._step(event)
+                alive &= self._step(event)
             elif event.kind == "update":
                 with torch.no_grad():
                     event.data["tape"].run(self.arm.bindings)
@@ -224,12 +230,13 @@ class Rehearsal:
             optimizer.step()
         return alive
 
-    def _closure_step(self, optimizer, window: int) -> bool:
+    def _closure_step(self, optimizer, window: int, clears: bool = True) -> bool:
         self._rates(optimizer, None)
         seen = []
 
         def closure():
-            optimizer.zero_grad()
+            if clears:
+                optimizer.zero_grad()
             loss = self.tapes[window].replay(self.arm.bindings, swap=self.plan.swap)
             loss.backward()
             seen.append(float(loss.detach()))
@@ -270,19 +277,20 @@ class Rehearsal:
         if held:
             event.data["function"](held, event.data["limit"])
 
-    def _step(self, event) -> None:
+    def _step(self, event) -> bool:
         optimizer = self.optimizers.get(event.key)
         if optimizer is None:
-            return
+            return True
         self._unscale()
         self._rates(optimizer, event)
         if event.data.get("closure"):
             window = max((w for w in self.tapes if w <= event.window), default=min(self.tapes))
-            self._closure_step(optimizer, window)
+            return self._closure_step(optimizer, window, clears=not event.data.get("kept"))
         else:
             if self.plan.norm is not None:
                 torch.nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], self.plan.norm)
             optimizer.step()
+        return True
 
     def _rates(self, optimizer, event) -> None:
         recorded = event.data["settings"] if event is not None and not self.plan.freeze_schedule else None

@@ -50,8 +50,12 @@ def _monitor() -> None:
             if watching.first_rank or not file.exists():  # of several processes the first rank speaks
                 file.write_text(summary(watching), encoding="utf-8")
 
+    def at_exit() -> None:
+        over()
+        _as_interrupted()
+
     watching.forked = lambda: Finalize(None, over, exitpriority=0)  # a forked child leaves without atexit
-    atexit.register(over)
+    atexit.register(at_exit)
 
 
 def _watch() -> None:
@@ -66,7 +70,7 @@ def _watch() -> None:
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=watch.fork)
     _note_exceptions(watch)
-    atexit.register(_script_is_over)
+    atexit.register(_at_exit)
 
 
 def _group_is_formed() -> None:
@@ -98,6 +102,18 @@ def _note_exceptions(watch) -> None:
     sys.excepthook = hook
 
 
+def _at_exit() -> None:
+    _script_is_over()
+    _as_interrupted()
+
+
+def _as_interrupted() -> None:
+    """Python ends by SIGINT after a KeyboardInterrupt that nobody caught, unless a text was executed since; we may have. The same once more."""
+    if getattr(sys, "last_type", None) is KeyboardInterrupt:
+        with contextlib.suppress(KeyboardInterrupt):
+            exec("raise KeyboardInterrupt")
+
+
 def _script_is_over() -> None:
     watch = _state.get("watch")
     if watch is None or os.getpid() != _state["pid"]:
@@ -112,6 +128,9 @@ def _script_is_over() -> None:
     watch.stop()
     watch.ledger.close()
     if not trained:
+        if watch.errors:
+            with contextlib.suppress(OSError):
+                (_state["session"] / "message.txt").write_text(f"nothing was watched: an error of whyloss: {watch.errors[0]}", encoding="utf-8")
         return
     with contextlib.suppress(Exception):
         watch.ranks.close()

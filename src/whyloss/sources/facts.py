@@ -103,6 +103,8 @@ def at_the_end(watch) -> None:
         watch.observe("calls", places, kind)
     if watch.gradients.readers:
         watch.observe("calls", dict(watch.gradients.readers), "read_grad")
+    if watch.gradients.writers:
+        watch.observe("calls", dict(watch.gradients.writers), "write_parameter")
     watch.observe("totals", {"backward": watch.window_count, "optimizer_steps": watch.step_count, "iterations": watch.clock,
                              "optimizers": len(watch.optimizers), "evaluations": watch.evaluation.phases})
     for optimizer in watch.optimizers.values():
@@ -173,7 +175,8 @@ def _optimizer_fact(watch, optimizer) -> dict:
 def _parameters(watch) -> None:
     held = {id(p) for o in watch.optimizers.values() for g in o.param_groups for p in g["params"]}
     live = {id(p): p for top in getattr(watch, "live_tops", {}).values() for p in map(watch.shards.parameter, top.parameters())}
-    everything = {**live, **watch.gradients.parameters}
+    # a framework that looks at a model's shapes first leaves parameters behind that never had values
+    everything = {key: p for key, p in {**live, **watch.gradients.parameters}.items() if not p.is_meta}
     module_kind = {}
     for top in getattr(watch, "live_tops", {}).values():
         for part in top.modules():
@@ -187,7 +190,7 @@ def _parameters(watch) -> None:
         row = {"requires_grad": bool(parameter.requires_grad), "held": key in held, "in_model": key in live,
                "reached": key in watch.ever_reached, "moved": key in watch.gradients.moved,
                "kind": module_kind.get(key, "tensor"), "shape": list(parameter.shape), "dtype": str(parameter.dtype).replace("torch.", ""),
-               "unregistered": key in hidden}
+               "unregistered": key in hidden, "frozen_at": watch.switched.off(parameter)}
         if start is not None and start.shape == parameter.shape:
             now, start = own_part(parameter.detach()), own_part(start.detach())
             row["changed"] = not torch.equal(now, start.to(now.dtype)) if bool(torch.isfinite(now).all()) else True
@@ -200,6 +203,8 @@ def _parameters(watch) -> None:
 
 def initial_state(weight: torch.Tensor) -> dict:
     """What a tensor looked like before the first step: all zero, its std, how much its rows differ."""
+    if weight.is_complex():
+        weight = torch.view_as_real(weight.resolve_conj())
     values = weight.float() if weight.is_floating_point() else weight.double()
     state = {"zero": not bool(values.any()), "std": float(values.std()) if values.numel() > 1 else 0.0,
              "mean": float(values.mean()) if values.numel() else 0.0, "norm": meters.norm(values)}

@@ -42,6 +42,7 @@ class Gradients:
         self.held: list = []                # loss graphs still alive
         self.backward_clock = -1
         self.readers: dict[str, int] = {}            # lines outside optimizers that read .grad
+        self.writers: dict[str, int] = {}            # and those that add to the values of a parameter in place
         self.functional_leaves: dict[int, torch.Tensor] = {}   # what it is asked about
         self.functional: dict[str, list] = {}        # autograd.grad: place -> the tensors of the last call, by value
 
@@ -68,6 +69,8 @@ class Gradients:
 
     def follow(self, leaf: torch.Tensor) -> None:
         """Keep a trainable tensor in view. Points to differentiate at are made anew in every step: only the first are kept."""
+        if leaf.is_meta:  # a framework looks at shapes first, with a model that never has values
+            return
         if id(leaf) not in self.parameters:
             if not isinstance(leaf, torch.nn.Parameter):
                 if self.points >= POINTS and self.watch.window_count > 1:
@@ -85,8 +88,9 @@ class Gradients:
             elif self.consumed.get(key) is grad:
                 if meters.norm(grad) > 0:
                     self.tainted.add(key)
-                else:
+                else:  # cleared by hand: what a backward writes now is new
                     self.tainted.discard(key)
+                    del self.consumed[key]
 
     def _live_graphs(self, loss) -> None:
         """Counts loss graphs that something still holds: their C++ nodes die with the last reference."""
@@ -151,7 +155,7 @@ class Gradients:
                 now = local(self.parameters[key].detach())
                 if now.shape != before.shape or steps != 1:
                     continue
-                change, size = meters.norm(now.float() - before.float()), meters.norm(before)
+                change, size = meters.norm(now - before if now.is_complex() else now.float() - before.float()), meters.norm(before)
                 name = watch.name(self.parameters[key])
                 watch.observe("update_norm", change, name, self.backward_clock)
                 if change > 0:
@@ -179,6 +183,9 @@ class Gradients:
         if where is not None:
             self.readers[where] = self.readers.get(where, 0) + 1
 
+    def wrote(self, where) -> None:
+        self.writers[where or "?"] = self.writers.get(where or "?", 0) + 1
+
     def functional_grad(self, loss, wanted, where, gradients=None) -> None:
         """A loss differentiated by a function: its value, whether the tensors moved since the last call from there, and the gradients."""
         watch = self.watch
@@ -204,13 +211,14 @@ class Gradients:
         watch.observe("functional_grad", {"loss": float(loss.detach()), "moved": moved, "names": names}, where or "autograd.grad", calls - 1)
 
     # ------------------------------------------------------------------ steps and clears
-    def before_step(self, optimizer, where, closure) -> None:
+    def before_step(self, optimizer, where, closure) -> list[torch.Tensor]:
+        """-> the tensors that the optimizer holds."""
         watch = self.watch
         held = [p for group in optimizer.param_groups for p in group["params"]]
         for parameter in held:
             self.parameters.setdefault(id(parameter), parameter)
         if closure:
-            return
+            return held
         grads = [p for p in held if p.grad is not None]
         row = {
             "place": where, "held": len(held), "with_gradient": len(grads),
@@ -223,6 +231,7 @@ class Gradients:
         }
         self.leftovers.before_step(optimizer, held, row)
         watch.observe("step", row, facts.optimizer_name(watch, optimizer))
+        return held
 
     def _total_at_backward(self, held) -> float:
         reached = {id(p) for p in self.reached}
@@ -240,7 +249,7 @@ class Gradients:
                     self.consumed[key] = parameter.grad
         if watch.first_non_finite is None:
             held = [p for group in optimizer.param_groups for p in group["params"]]
-            bad = next((p for p in held if not math.isfinite(float(local(p.detach()).sum()))
+            bad = next((p for p in held if not math.isfinite(abs(local(p.detach()).sum().item()))  # of a complex one, both parts
                         and not bool(torch.isfinite(local(p.detach())).all())), None)
             if bad is not None:
                 watch.first_non_finite = nonfinite.found_in_update(watch, optimizer, bad, where)

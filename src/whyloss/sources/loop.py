@@ -5,11 +5,16 @@ torch.compile resolves a hook's globals by module name.
 """
 
 import functools
+import inspect
+import sys
 import threading
 
 import torch
 
-from whyloss.sources import collectives, place, settings, transforms
+from whyloss.sources import collectives, place, settings, transforms, warned
+from whyloss.sources.undisturbed import without_numbers
+
+_functorch = torch._C._functorch.maybe_current_level
 
 
 class Patches:
@@ -26,7 +31,14 @@ class Patches:
 
     def _replace(self, owner, name: str, make) -> None:
         original = owner.__dict__[name] if isinstance(owner, type) else getattr(owner, name)
-        setattr(owner, name, make(original))
+        ours = make(original)
+        self._put(owner, name, original, ours)
+        home = sys.modules.get(getattr(original, "__module__", None) or "")
+        if owner in (torch, torch.func) and home not in (None, owner) and getattr(home, name, None) is original:
+            self._put(home, name, original, ours)  # pickle looks for a function where it is defined
+
+    def _put(self, owner, name: str, original, ours) -> None:
+        setattr(owner, name, ours)
         self.undo.append((owner, name, original))
 
     def remove(self) -> None:
@@ -39,7 +51,8 @@ class Patches:
 
     def heard(self) -> bool:
         """Whether this thread's calls are the training's (worker threads, the backward pass and the tracing of an export are not)."""
-        return self.watch.awake and threading.get_ident() == self.thread and torch._C._current_graph_task_id() == -1 and not torch._C._is_tracing()
+        return self.watch.awake and threading.get_ident() == self.thread and torch._C._current_graph_task_id() == -1 and not torch._C._is_tracing() \
+            and _functorch() is None and not without_numbers()  # inside a transform of torch.func a tensor has no number to read
 
     def adopt(self) -> None:
         """An optimizer is made, or a model wrapped, in another thread, and nothing was trained before: the training is there (Ray Train, say)."""
@@ -67,6 +80,7 @@ class Patches:
         settings.patch(self.watch, self._replace, self.heard)
         self.watch.checkpoints.install(self._replace, self.heard)
         collectives.install(self)
+        warned.patch(self._replace)
 
     def _modules(self) -> None:
         watch, heard = self.watch, self.heard
@@ -200,15 +214,20 @@ class Patches:
         watch, heard = self.watch, self.heard
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             def make(original):
+                signature = inspect.signature(original)
+
                 @functools.wraps(original)
-                def clip(parameters, limit, *args, **kwargs):
-                    if not heard():
-                        return original(parameters, limit, *args, **kwargs)
+                def clip(*args, **kwargs):  # called by position or by torch's own names: max_norm=1.0, clip_value=0.5
+                    if not heard() or not fits(signature, args, kwargs):
+                        return original(*args, **kwargs)
+                    given = signature.bind(*args, **kwargs)
+                    parameters, limit = list(given.arguments.values())[:2]
                     held = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+                    given.arguments[next(iter(given.arguments))] = held
                     where = place.here(2)
                     before = watch.gradient_norm(held)
                     with watch.quiet():
-                        result = original(held, limit, *args, **kwargs)
+                        result = original(*given.args, **given.kwargs)
                     watch.clipped(held, limit, before, where, original)
                     return result
                 return clip
@@ -249,7 +268,7 @@ class Patches:
                     if not heard():
                         return original(self, *args, **kwargs)
                     result = original(self, *args, **kwargs)
-                    watch.scaler_call(name, self, args, result, place.here(2))
+                    watch.scaler_call(name, self, (*args, *kwargs.values()), result, place.here(2))
                     return result
                 return method
             return wrap
@@ -271,10 +290,19 @@ class Patches:
 
                 @functools.wraps(model)
                 def opaque(*inner, **named):
-                    if not heard():
+                    if torch.compiler.is_compiling() or not heard():  # first: a function compiled around this one is traced through here
                         return compiled(*inner, **named)
                     return watch.forward.compiled_call(model, compiled, inner, named)
                 return opaque
             return compile
 
         self._replace(torch, "compile", make)
+
+
+def fits(signature, args, kwargs) -> bool:
+    """Whether a function can be called so; if not, it is to say so itself."""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True

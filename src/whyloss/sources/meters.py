@@ -10,7 +10,8 @@ from whyloss.sources.shards import local
 def norm(tensor: torch.Tensor) -> float:
     """L2 norm. An underflow to 0 is told apart from a true zero by the largest entry."""
     with torch.no_grad():
-        value = float(torch.linalg.vector_norm(dense(tensor).float()))
+        values = dense(tensor)
+        value = float(torch.linalg.vector_norm(values.abs() if values.is_complex() else values.float()))
         if value == 0.0 and tensor.numel():
             largest = float(dense(tensor).abs().max())
             return largest

@@ -3,7 +3,10 @@ steps' tapes, and the loop's calls in order. An experiment takes a fresh arm of 
 are never touched.
 """
 
+import contextlib
 import copy
+import io
+import random
 from dataclasses import dataclass, field
 
 import torch
@@ -67,13 +70,16 @@ class Program:
         """Copy a root module the first time it is called, before its forward runs."""
         if id(module) in self.modules or self.problem:
             return
+        if any(map(torch.nn.parameter.is_lazy, module.parameters())):
+            return  # it gets its weights in this call: the next one finds them, and those that an optimizer moves first are kept by know_optimizer
         size = sum(p.numel() * p.element_size() for p in module.parameters())
         if size > COPY_LIMIT:
             self.problem = f"a copy of the model needs {size / 2**30:.1f} GiB, the limit is {COPY_LIMIT >> 30} GiB"
             return
         try:
             self._own_tensors(module)
-            twin = copy.deepcopy(module, self.memo)
+            with unnoticed():
+                twin = copy.deepcopy(module, self.memo)
         except Exception as error:
             self.problem = f"{type(module).__name__} cannot be copied: {type(error).__name__}: {error}"
             return
@@ -112,7 +118,8 @@ class Program:
             for parameter in group["params"]:
                 self.know_leaf(parameter)
         try:
-            self.optimizers[id(optimizer)] = copy.deepcopy(optimizer, self.memo)
+            with unnoticed():
+                self.optimizers[id(optimizer)] = copy.deepcopy(optimizer, self.memo)
             self.originals[id(optimizer)] = optimizer
         except Exception as error:
             self.problem = f"{type(optimizer).__name__} cannot be copied: {type(error).__name__}: {error}"
@@ -186,3 +193,18 @@ class Program:
                 return f"replaying the first step gives the loss {seen:.6g}, the script saw {value:.6g}"
             return None
         return None
+
+
+@contextlib.contextmanager
+def unnoticed():
+    """A class of the user's may print, or draw random numbers, when it is copied: neither is the script's."""
+    import numpy
+
+    states = random.getstate(), numpy.random.get_state(), torch.get_rng_state()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        random.setstate(states[0])
+        numpy.random.set_state(states[1])
+        torch.set_rng_state(states[2])

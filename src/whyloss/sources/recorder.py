@@ -5,15 +5,21 @@ taken off while a compiled model runs. It returns every result unchanged.
 """
 
 import functools
+from types import FunctionType
 
 import torch
 from torch.overrides import TorchFunctionMode, _pop_mode, _push_mode
+from torch.utils._device import DeviceContext
 
 from whyloss.sources import place
 from whyloss.sources.clock import worked
+from whyloss.sources.originals import unpatched
 from whyloss.sources.structure import tensors_in
 from whyloss.sources.tape import Leaf, Node, Packed, Reference, Slot, Tape, autocast_state, store
+from whyloss.sources.undisturbed import Undisturbed, without_numbers
 from whyloss.sources.window import Meta, Step, Window, storage  # noqa: F401
+
+_functorch = torch._C._functorch.maybe_current_level
 
 NODE_LIMIT = 6000
 CONSTANT_LIMIT = 256 * 2**20  # bytes held by one step's constants
@@ -28,6 +34,8 @@ _SILENT = {"shape", "dtype", "device", "requires_grad", "is_leaf", "grad_fn", "n
            "is_inference", "_is_view", "is_neg", "is_conj", "output_nr", "_backward_hooks", "retains_grad", "is_signed"}
 _RANDOM = {"rand", "randn", "rand_like", "randn_like", "randint_like", "bernoulli", "normal", "multinomial",
            "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "poisson", "gumbel_softmax", "rrelu"}
+_STEPS = ("add_", "sub_", "addcdiv_", "addcmul_", "copy_", "lerp_")  # what the last line of an update is
+_WRITES = {*_STEPS, "__iadd__", "__isub__", "set_data", *(f"_foreach_{name}" for name in _STEPS)}
 _SWITCHES = {"requires_grad_", "set_requires_grad", "set_data", "set_grad"}  # matter on a tensor that the step made, or by hand
 # Leaving torch: what is computed from the result has no gradient.
 EXITS = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__array__", "__index__"}
@@ -53,6 +61,8 @@ class Recorder(TorchFunctionMode):
         self.is_target = None   # whether no optimizer trains a module
         self.on_idle = None  # hears of every torch function between two windows
         self.on_result = None  # hears of every torch function outside modules, with its result
+        self.on_write = None   # hears of the lines outside optimizers that write to the values of a leaf
+        self.on_switch = None  # hears of requires_grad being switched inside a window
         self.on_inner = None   # hears of every traced torch function inside modules
 
     # ------------------------------------------------------------------ on and off
@@ -62,6 +72,8 @@ class Recorder(TorchFunctionMode):
             above = []
             while torch._C._len_torch_function_stack():
                 above.append(_pop_mode())
+            if above and isinstance(above[-1], DeviceContext):
+                _push_mode(above.pop())  # torch.device(...): torch insists that it lies lowest
             _push_mode(self)
             for mode in reversed(above):
                 _push_mode(mode)
@@ -87,8 +99,10 @@ class Recorder(TorchFunctionMode):
     # ------------------------------------------------------------------ every torch function
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if self.leaving or torch._C._is_tracing():
+        if self.leaving or torch._C._is_tracing() or _functorch() is not None or without_numbers():
             return func(*args, **kwargs)
+        if type(func) is FunctionType:
+            func = unpatched(func)
         self.spent += CROSSING
         window = self.window
         if window is None or self.paused or torch._C._current_graph_task_id() != -1:
@@ -103,6 +117,8 @@ class Recorder(TorchFunctionMode):
         elif name == "__set__":
             name = f"set_{func.__self__.__name__}"
         outer = self.depth == 0
+        if name in _SWITCHES and self.on_switch is not None:
+            self.on_switch(func, args)
         if name in _SILENT or name in _SWITCHES and not (outer and window.taped and self._made_here(window, args)):
             result = func(*args, **kwargs)
             if outer and name == "type" and self.on_result is not None:
@@ -115,22 +131,24 @@ class Recorder(TorchFunctionMode):
         began = self.worked()
         where = place.here(2)
         try:
-            tape_args = self._refer(window, args, kwargs) if outer and window.taped else None
-            inputs = [window.seen(t) for t in tensors_in((args, kwargs))] if window.traced else []
-            before = [window.meta[i].wants_grad for i in inputs]
+            with Undisturbed():
+                tape_args = self._refer(window, args, kwargs) if outer and window.taped else None
+                inputs = [window.seen(t) for t in tensors_in((args, kwargs))] if window.traced else []
+                before = [window.meta[i].wants_grad for i in inputs]
         except Exception as error:  # our bookkeeping must never reach the user's loop
             window.drop(f"{type(error).__name__} while recording {name}: {error}")
             return func(*args, **kwargs)
         self.spent += self.worked() - began
         result = func(*args, **kwargs)
         began = self.worked()
-        if any(t.is_meta for t in tensors_in(result)):
-            return result  # without numbers: a framework asks for shapes before it trains
         try:
-            if tape_args is not None and window.taped:
-                self._tape(window, func, name, tape_args, result, where)
-            if window.traced:
-                self._trace(window, name, where, inputs, before, args, kwargs, result)
+            with Undisturbed():
+                if any(t.is_meta for t in tensors_in(result)):
+                    return result  # without numbers: a framework asks for shapes before it trains
+                if tape_args is not None and window.taped:
+                    self._tape(window, func, name, tape_args, result, where)
+                if window.traced:
+                    self._trace(window, name, where, inputs, before, args, kwargs, result)
         except Exception as error:
             window.drop(f"{type(error).__name__} while recording {name}: {error}")
         self.spent += self.worked() - began
@@ -159,6 +177,8 @@ class Recorder(TorchFunctionMode):
             return  # computed from the batch alone: where it is used, its value is a constant of the step
         node = Node(func, name, args, kwargs, [], where, torch.is_grad_enabled(), autocast_state())
         node.inputs = references((args, kwargs))
+        if name in _WRITES and self.on_write is not None and self._on_values(window, args[0] if args else None):
+            self.on_write(where)
         if self._by_hand(window, node):
             if not window.sparse and self.on_update is not None:
                 self.on_update(window, node)
@@ -175,6 +195,8 @@ class Recorder(TorchFunctionMode):
             if name in ("grad", "data", "detach") and isinstance(args[0].ref if hasattr(args[0], "ref") else None, (Leaf, Slot)):
                 if isinstance(args[0].ref, Leaf) or args[0].ref.index in window.aliases:
                     window.aliases.update(node.outputs)
+                    if name == "grad" or isinstance(args[0].ref, Slot) and args[0].ref.index in window.of_gradient:
+                        window.of_gradient.update(node.outputs)
         window.nodes.append(node)
 
     @staticmethod
@@ -182,6 +204,12 @@ class Recorder(TorchFunctionMode):
         """Whether the first argument is a result of this step, or a leaf that is written by hand."""
         first = args[0] if args else None
         return isinstance(first, torch.Tensor) and (window.slot_of(first) is not None or first.is_leaf and first.requires_grad)
+
+    @staticmethod
+    def _on_values(window: Window, target) -> bool:
+        """Whether what is written to is the values of a leaf (or one of several), not its gradient."""
+        refs = [getattr(one, "ref", None) for one in (target if isinstance(target, (list, tuple)) else (target,))]
+        return any(isinstance(ref, Leaf) or isinstance(ref, Slot) and ref.index in window.aliases - window.of_gradient for ref in refs)
 
     @staticmethod
     def _by_hand(window: Window, node: Node) -> bool:

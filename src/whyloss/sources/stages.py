@@ -92,6 +92,7 @@ class Stages:
     def _rewire(self) -> None:
         recorder, forward = self.watch.recorder, self.watch.forward
         recorder.on_update, recorder.is_target = forward.updated_by_hand, forward.is_target
+        recorder.on_write = self.watch.gradients.wrote
 
     def _begin(self, window) -> None:
         watch, old = self.watch, self._state()

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from whyloss.sources import confusion, lossterms, meters
+from whyloss.sources import confusion, factors, lossterms, meters
 from whyloss.sources.lossfunctions import CLASS_LOSSES, LossCall, read_call
 
 VIEWS = {"view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "t", "T", "contiguous", "float",
@@ -41,6 +41,7 @@ def of_step(watch, window, loss, reached, where) -> None:
     lossterms.of_step(watch, window, loss, ancestors)
     _inputs(watch, window)
     if watch.window_count < 3:
+        factors.observe(watch, window, ancestors)
         half = sum(window.meta[o].dtype == torch.float16 for step in window.trace for o in step.outputs)
         watch.observe("half_operations", half)
 
@@ -280,12 +281,14 @@ def _roots(watch, window, ancestors, reached_ids, loss) -> None:
         read = _used_tensors(window, ancestors, loss)
         used = any(m in ancestors for m in makers) or any(i in read for i in inputs_wanted)
         idle = [t for t in outputs if t.requires_grad and window.index.get(id(t)) not in read and not _touched(window, t)]
-        parameters = [p for p in module.parameters()]
+        parameters = [watch.shards.parameter(p) for p in module.parameters()]
         watch.observe("root", {"module": type(module).__name__, "outputs_used": used, "training": bool(module.training),
                                "parameters": len(parameters), "trainable": sum(p.requires_grad for p in parameters),
                                "reached": sum(id(p) in reached_ids for p in parameters), "idle_outputs": len(idle),
                                "output_wants_grad": any(t.requires_grad for t in outputs)}, where or "?")
-    for parameter in list(watch.gradients.parameters.values()) + [p for m, *_ in window.calls for p in m.parameters()]:
+    # a sharded model is still gathered here: those tensors' memory is released at the end of backward, and reading them then kills the process
+    of_models = [watch.shards.parameter(p) for m, *_ in window.calls for p in m.parameters() if not p.is_meta]
+    for parameter in list(watch.gradients.parameters.values()) + of_models:
         watch.gradients.parameters.setdefault(id(parameter), parameter)
     for parameter in watch.gradients.parameters.values():
         watch.observe("reached", int(id(parameter) in reached_ids), watch.name(parameter))

@@ -28,6 +28,7 @@ from whyloss.sources import (
 )
 from whyloss.sources.checkpoints import Checkpoints
 from whyloss.sources.clock import worked
+from whyloss.sources.closures import Closures
 from whyloss.sources.evaluation import Evaluation
 from whyloss.sources.forward import TRACED, Forward
 from whyloss.sources.gradients import Gradients
@@ -43,14 +44,17 @@ from whyloss.sources.scoring import Scoring
 from whyloss.sources.settings import Settings
 from whyloss.sources.shards import Shards
 from whyloss.sources.stages import Stages
+from whyloss.sources.switched import NAMES as SWITCHES
+from whyloss.sources.switched import Switched
 from whyloss.sources.tape import autocast_state
+from whyloss.sources.undisturbed import Undisturbed
 from whyloss.sources.window import Window
 
 
 class Guard:
     """A piece of our own work; see Watch._guard()."""
 
-    __slots__ = ("watch", "began", "plain")
+    __slots__ = ("watch", "began", "alone")
 
     def __init__(self, watch):
         self.watch = watch
@@ -58,11 +62,11 @@ class Guard:
     def __enter__(self) -> None:
         self.began = worked()
         self.watch.recorder.paused += 1
-        self.plain = torch._C.DisableTorchFunction()  # a mode of the user's must not see our own arithmetic
-        self.plain.__enter__()
+        self.alone = Undisturbed()
+        self.alone.__enter__()
 
     def __exit__(self, kind, error, trace) -> bool:
-        self.plain.__exit__(kind, error, trace)
+        self.alone.__exit__(None, None, None)
         watch, recorder = self.watch, self.watch.recorder
         recorder.paused -= 1
         if not recorder.paused:
@@ -91,15 +95,19 @@ class Watch:
         self.recorder.on_idle = self._idle
         self.recorder.on_result = self._result
         self.recorder.on_inner = self._inner
+        self.recorder.on_switch = self._switch
         self.inside_backward = False
         self.ledger = None        # evidence on disk, for runs that are killed; see ledger.py
         self.shards = Shards()
+        self.switched = Switched()
         self.fresh()
         self.recorder.on_update = self.forward.updated_by_hand
+        self.recorder.on_write = self.gradients.wrote
         self.recorder.is_target = self.forward.is_target
         self.ranks = Ranks(self)
         self.loaders = Loaders(self)
         self.checkpoints = Checkpoints(self)
+        self.closures = Closures(self)
         self.stages = Stages(self)
         self.patches = Patches(self)
         self.limit = steps
@@ -197,9 +205,11 @@ class Watch:
         """Our own errors: recorded, watching switched off, the training goes on. Its time is counted as ours."""
         return Guard(self)
 
-    def _event(self, kind: str, where: str | None, key: int = 0, **data) -> None:
+    def _event(self, kind: str, where: str | None, key: int = 0, **data) -> Event:
         self.counts[(kind, where)] = self.counts.get((kind, where), 0) + 1
-        self.program.log(Event(kind, where, self.window_count, key, data))
+        event = Event(kind, where, self.window_count, key, data)
+        self.program.log(event)
+        return event
 
     def observe(self, quantity: str, value, subject: str = "run", step: int | None = None) -> None:
         self.evidence.add(quantity, value, subject=subject, step=self.clock if step is None else step)
@@ -218,6 +228,8 @@ class Watch:
                 if any(t.grad_fn is not None for t in facts.tensors_in(args)):
                     key = ("graph_used_after_backward", place.here(2))
                     self.counts[key] = self.counts.get(key, 0) + 1
+        elif name in SWITCHES:
+            self._switch(func, args)
         elif name in reshapes.NAMES:
             with self._guard():
                 reshapes.between_steps(self, name, args, lambda: place.here(3))
@@ -235,6 +247,10 @@ class Watch:
         if self.awake and self.scoring.concerns(args):
             with self._guard():
                 self.scoring.heard(name, args, kwargs, result)
+
+    def _switch(self, func, args) -> None:
+        with self._guard():
+            self.switched.heard(func, args)
 
     def _inner(self, name, module, args, kwargs, where) -> None:
         self.scoring.inside(name, module, args, kwargs, where)
@@ -267,6 +283,7 @@ class Watch:
             slot = None
             if len(losses) > 1:
                 value, slot, grad_tensors = self._several(window, losses, grad_tensors)
+            self.closures.before_backward(where)
             reached = self.gradients.before_backward(loss, where)
             self.ranks.before_backward(reached, where, value)
             if not self.named or self._replaced(window):
@@ -326,6 +343,7 @@ class Watch:
         with self._guard():
             self._event("backward", where, data_window=self.window_count)
             self.gradients.after_backward(self.last_window, where)
+            self.closures.after_backward()
             self.ranks.after_backward(self.gradients.reached)
             self.forward.retire(self.last_window)
             self.last_window = self.last_loss = None
@@ -398,8 +416,10 @@ class Watch:
             settings = [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
             self.settings.steps(optimizer)
             self._autocast("step_in_autocast", where)
-            self._event("step", where, id(optimizer), settings=[dict(s) for s in settings], closure=closure)
-            self.gradients.before_step(optimizer, where, closure)
+            event = self._event("step", where, id(optimizer), settings=[dict(s) for s in settings], closure=closure)
+            held = self.gradients.before_step(optimizer, where, closure)
+            if closure:
+                self.closures.before_step(optimizer, held, event)
             self.ranks.before_step(optimizer)
             for at, group in enumerate(settings):
                 if isinstance(group.get("lr"), (int, float, torch.Tensor)):
@@ -413,6 +433,7 @@ class Watch:
             self.recorder.paused -= 1
             self._paused_for_step = False
         with self._guard():
+            self.closures.after_step(optimizer, where)
             self.gradients.after_step(optimizer, where)
             self.step_count += 1
             self.clock += 1
@@ -427,7 +448,7 @@ class Watch:
             self.gradients.cleared(parameters, where)
 
     def gradient_norm(self, parameters) -> float:
-        with self.quiet():
+        with self.quiet(), Undisturbed():
             grads = [p.grad for p in parameters if p.grad is not None]
             return math.sqrt(sum(meters.norm(g) ** 2 for g in grads)) if grads else 0.0
 

@@ -57,6 +57,7 @@ class Window:
         self.foreign: set[int] = set()          # constants that carry a gradient nobody saw being computed
         self.leaf_values: dict[int, torch.Tensor] = {}   # leaves that are no parameters: a step may make them anew
         self.aliases: set[int] = set()          # slots of .grad, .data and detach() of leaves: written to, they change the leaf
+        self.of_gradient: set[int] = set()      # those of them that are a gradient
         self.live = False                       # something with a gradient was computed
         self.sparse = False                     # before the first step: only what carries a gradient is recorded
         self.constant_bytes = 0

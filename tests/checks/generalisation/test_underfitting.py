@@ -31,3 +31,9 @@ def test_spares_wide_layers_and_trainings_that_come_far():
 
 def test_spares_a_single_output():
     assert findings(Underfitting(), net(64, 32, 1)) == []
+
+
+def test_a_head_that_was_seen_before_the_layers_under_it_is_no_bottleneck():
+    evidence = evidence_from(parameter={"4.weight": [{"shape": [3, 16], "kind": "Linear"}], "0.weight": [{"shape": [16, 8], "kind": "Linear"}]},
+                             learned=[{"learned": False, "share": 0.1}], loss=[1.1, 1.0, 1.0])
+    assert findings(Underfitting(), evidence) == []

@@ -11,7 +11,7 @@ def parameter(**changes):
 
 def by_hand(changed=False, **more):
     return evidence_from(totals=[{"backward": 40, "optimizer_steps": 0}], parameter={"fc1.weight": parameter(changed=changed)},
-                         calls={"read_grad": {"train.py:36": 80}}, **more)
+                         **{"calls": {"read_grad": {"train.py:36": 80}}} | more)
 
 
 def stepped(*, changed=False, rate=0.1, norm=1.0, dtype="float32"):
@@ -51,6 +51,18 @@ def test_finds_an_optimizer_that_writes_to_a_copy():
     found, = findings(UpdateDoesNotLand(), stepped())
 
     assert str(found.location) == "train.py:24"
+
+
+def test_a_value_that_is_written_in_place_and_stays_has_a_rate_of_zero():
+    def written(norm, count=80):
+        calls = {"read_grad": {"train.py:36": 80}, "write_parameter": {"train.py:37": count}}
+        return by_hand(grad_norm={"fc1.weight": [norm] * 40}, calls=calls)
+    found, = findings(UpdateDoesNotLand(), written(1.0))
+    assert found.cause == "learning-rate-zero" and found.status == "proven" and str(found.location) == "train.py:37"
+
+    for other in (written(0.0), written(1.0, count=1)):  # the gradient is 0; once, at the start, is no update
+        found, = findings(UpdateDoesNotLand(), other)
+        assert found.cause == "update-does-not-land"
 
 
 def test_spares_updates_that_land():

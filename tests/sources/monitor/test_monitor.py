@@ -682,3 +682,22 @@ def test_that_nothing_was_stepped_is_said():
         for _ in range(5):
             nn.functional.cross_entropy(model(X), Y).backward()
     assert "no optimizer stepped" in monitor.not_observed["steps"]
+
+
+def test_tensors_of_a_class_of_the_users_are_read_without_its_being_told():
+    heard = set()
+
+    class Heard(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            heard.add(getattr(func, "__name__", "?"))
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Monitor(model, optimizer, every=1) as monitor:
+        for _ in range(4):
+            model(torch.randn(16, 4).as_subclass(Heard)).as_subclass(torch.Tensor).mean().backward()
+            optimizer.step()
+    assert monitor.problem is None and monitor.sampled >= 3
+    assert not heard & {"numpy", "std", "stack", "untyped_storage", "is_complex"}

@@ -31,7 +31,9 @@ class Underfitting(Check):
             return
         widths = {name: column.values[-1]["shape"] for name, column in evidence.by_subject("parameter", run).items()
                   if len(column.values[-1]["shape"]) == 2 and column.values[-1]["kind"] == "Linear"}
-        hidden = list(widths.items())[:-1]
+        taken = {shape[1] for column in evidence.by_subject("parameter", run).values() if len(shape := column.values[-1]["shape"]) >= 2}
+        # a head is no bottleneck: nothing takes in what it gives. Parameters come in the order in which they were seen, so it need not be the last
+        hidden = [(name, shape) for name, shape in list(widths.items())[:-1] if shape[0] in taken]
         if not hidden:
             return
         name, shape = min(hidden, key=lambda item: item[1][0])

@@ -36,7 +36,7 @@ class ParametersFrozen(Check):
             used = any(row["with_gradient"] for row in evidence.series("step", optimizer, run).values)
             if facts["held"] and facts["frozen_held"] == facts["held"] and not used:
                 names = [name for name, row in rows if row["held"] and not row["requires_grad"]]
-                yield self._say(self.prove, names, facts["place"],
+                yield self._say(self.prove, names, _switched_off(rows, names) or facts["place"],
                                 f"all {facts['held']} tensors that {optimizer} holds have requires_grad=False")
                 return
         frozen = [name for name, row in rows if not row["requires_grad"] and not row["reached"] and row["in_model"]
@@ -46,7 +46,7 @@ class ParametersFrozen(Check):
         if frozen and mixed and self._rest_trains(evidence, run, rows):
             share = self.fine_tuned if self._is_a_body(rows, frozen) else self.satisfied
             say = self.note if learned(evidence, run, share) else self.suspect
-            place = next((facts["place"] for facts in stepping(evidence, run).values()), None)
+            place = _switched_off(rows, frozen) or next((facts["place"] for facts in stepping(evidence, run).values()), None)
             yield self._say(say, frozen, place, f"{len(frozen)} of {len(rows)} tensors have requires_grad=False")
 
     def _is_a_body(self, rows, frozen) -> bool:
@@ -67,5 +67,10 @@ class ParametersFrozen(Check):
             message=f"requires_grad is False on {listed(modules)}: no gradient arrives there, and the values "
                     "stay as they are.",
             remedies=(f"set requires_grad_(True) on {listed(modules)} before the optimizer is created"
-                      + (f" ({place})" if place else ""),),
+                      + (f"; see {place}" if place else ""),),
             explains=("plateau-high", "flat-from-start", "parameters-unchanged"))
+
+
+def _switched_off(rows, names) -> str | None:
+    """The line that switched requires_grad off for the first of these parameters, where it was seen."""
+    return next((row["frozen_at"] for name, row in rows if name in names and row.get("frozen_at")), None)

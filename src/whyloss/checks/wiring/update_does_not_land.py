@@ -10,10 +10,12 @@ from whyloss.checks.wiring import busiest, calls, listed, moved, optimizers, par
 class UpdateDoesNotLand(Check):
     """An update is computed, and the values of the parameters never change.
 
-    Sees      lines that read .grad or call autograd.grad, optimizer steps with their rate, and the parameters' values.
+    Sees      lines that read .grad, write to a parameter in place or call autograd.grad, optimizer steps with their rate, and the
+              parameters' values.
     Expects   values that differ from one backward to the next.
-    Means     `w = w - lr * g` bound a new name, a result was dropped, or a copy was updated.
-    Not for   no update written at all, a learning rate of 0 or below the number format, half precision.
+    Means     `w = w - lr * g` bound a new name, a result was dropped, or a copy was updated. Where the values were written in place and
+              stayed what they were, the learning rate is 0.
+    Not for   no update written at all, an optimizer's learning rate of 0 or below the number format, half precision.
     Source    PyTorch, in-place semantics; values compared before and after.
     """
 
@@ -23,7 +25,7 @@ class UpdateDoesNotLand(Check):
     stage = "wiring"
     needs = (Need("totals"),)
     isolates = "updates reach the parameters"
-    causes = ("update-does-not-land",)
+    causes = ("update-does-not-land", "learning-rate-zero")
 
     def judge(self, evidence, run):
         yield from self._functional(evidence, run)
@@ -35,9 +37,12 @@ class UpdateDoesNotLand(Check):
             return
         readers = calls(evidence, "read_grad", run)
         if readers and not optimizers(evidence, run) and len(still) == len(trained):
-            where = busiest(readers)
-            yield self._prove(still, where,
-                              f"{readers[where]} gradients read at {where}, {len(still)} tensors, max |dw| = 0")
+            where, writers = busiest(readers), calls(evidence, "write_parameter", run)
+            written, slopes = sum(writers.values()), [v for name in still for v in evidence.series("grad_norm", name, run).values]
+            if written >= self.backwards * len(still) and slopes and min(slopes) > 0:
+                yield self._zero(still, busiest(writers), written)
+            else:
+                yield self._prove(still, where, f"{readers[where]} gradients read at {where}, {len(still)} tensors, max |dw| = 0")
         elif self._used(evidence, run) >= self.backwards and self._rates(evidence, run) >= self.smallest_rate:
             stuck = [name for name, row in trained if name in still and row["held"]
                      and row["dtype"] in ("float32", "float64")
@@ -60,6 +65,15 @@ class UpdateDoesNotLand(Check):
 
     def _rates(self, evidence, run) -> float:
         return min((max(column.values) for column in evidence.by_subject("learning_rate", run).values()), default=0.0)
+
+    def _zero(self, names, where, written):
+        """The values are written in place, and stay what they were: the step has no length."""
+        return self.prove(
+            "learning-rate-zero", subject=names[0], step=0, location=where,
+            measured=f"{written} updates written in place ({where}) to {len(names)} tensors, whose gradients are not 0; max |dw| = 0",
+            expected="a step of some length", message="The updates are written where they belong and are 0: the learning rate is.",
+            remedies=(f"give the update a rate above 0; an integer division gives 0 ({where})",),
+            explains=("flat-from-start", "parameters-unchanged"))
 
     def _prove(self, names, where, measured):
         return self.prove(

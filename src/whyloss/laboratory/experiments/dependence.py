@@ -17,6 +17,8 @@ def _outputs(lab, tape, change):
     hooks = []
     for module in arm.modules.values():
         for name, part in module.named_modules():
+            if hasattr(part, "disable_observer"):  # fake quantization sets its range by the whole batch, in eval mode too, until it is calibrated
+                part.disable_observer()
             if name:
                 hooks.append(part.register_forward_hook(
                     lambda _m, _i, out, n=name: seen.setdefault(n, out.detach().clone()) if isinstance(out, torch.Tensor) else None))

@@ -96,6 +96,18 @@ def switch_on(arm) -> None:
 
 @experiment("unfreeze")
 def unfreeze(lab, asks):
+    """asks: only  names of the parameters to switch on, in place of every one"""
+    if asks.get("only"):
+        inside = {id(p) for module in lab.program.modules.values() for p in module.parameters()}
+        chosen = [key for key, leaf in lab.program.leaves.items() if lab.program.names.get(key) in asks["only"] and id(leaf) in inside]
+        if not chosen:
+            raise CannotReplay(f"{asks['only'][0]} is a fixed number of the recorded steps")
+
+        def prepare(arm):
+            for key in chosen:
+                arm.leaves[key].requires_grad_(True)
+        return _compare(lab, "unfreeze", f"requires_grad on for {', '.join(asks['only'][:4])}",
+                        Plan(loop="canonical", prepare=prepare, make_optimizer=same_kind))
     return _compare(lab, "unfreeze", "requires_grad on for every parameter",
                     Plan(loop="canonical", prepare=switch_on, make_optimizer=same_kind))
 

@@ -14,6 +14,7 @@ from whyloss.sources.shards import local, readable
 COUNT = 4096       # entries that stand for a big tensor
 SMALL = 16384      # tensors up to this size are read whole
 SIZES = 256        # different sizes whose entries are remembered
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _FLOATS = {torch.float32, torch.float16, torch.bfloat16, torch.float64}
 
 
@@ -54,6 +55,11 @@ def numbers(tensor: torch.Tensor | None) -> torch.Tensor | None:
     if tensor is None:
         return None
     tensor = local(tensor)
+    if type(tensor) not in _PLAIN:
+        with torch._C.DisableTorchFunction():  # a class of the user's is not told of our reading
+            if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+                return None  # its entries are elsewhere
+            tensor = tensor.as_subclass(torch.Tensor)
     if tensor.layout is not torch.strided:
         if tensor.layout is torch.sparse_coo:
             tensor = tensor.coalesce().values()
