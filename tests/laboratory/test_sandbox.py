@@ -99,6 +99,31 @@ def test_a_tiny_batch_of_a_sound_model_is_memorised(watched):
     assert outcome["passed"] and outcome["floor"] < 1e-3 < outcome["constant"]
 
 
+def test_a_floor_of_a_step_through_time_is_that_of_all_its_outputs_and_ends_in_time(monkeypatch):
+    torch.manual_seed(0)
+    cell, head = nn.GRUCell(3, 8), nn.Linear(8, 2)
+    optimizer = torch.optim.Adam([*cell.parameters(), *head.parameters()], lr=1e-2)
+    watch = Watch().start()
+    try:
+        for _ in range(6):
+            x, h, loss = torch.randn(12, 10, 3), torch.zeros(12, 8), 0.0
+            for at in range(10):
+                h = cell(x[:, at], h)
+                loss += nn.functional.cross_entropy(head(h), (x[:, at, 0] > 0).long()) / 10
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    finally:
+        watch.stop()
+    laboratory = open_laboratory(watch.program, watch.evidence, budget=20.0)
+    found = laboratory.run("floor")
+    assert found["after"] < 1e-2 and found["before"] > 0.3  # free outputs of the last call alone would leave nine tenths
+
+    monkeypatch.setattr("whyloss.laboratory.experiments.overfit.FLOOR_SECONDS", 0.0)
+    laboratory = open_laboratory(watch.program, watch.evidence, budget=20.0)
+    assert laboratory.run("floor") is None and "floor" in laboratory.failures["floor"]
+
+
 def test_a_budget_that_is_used_up_is_a_reason_not_an_error(watched):
     laboratory = open_laboratory(watched[0].program, watched[0].evidence, budget=0.0)
     assert laboratory.run("overfit") is None

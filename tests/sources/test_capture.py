@@ -103,3 +103,27 @@ def test_a_model_that_is_exported_while_it_trains_is_exported_as_ever(export):
     watch, losses = watched(train)
 
     assert len(losses) == watch.step_count == 5
+
+
+def test_a_deep_model_passes_and_one_that_recurs_for_ever_ends():
+    class Nested(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(3, 3)
+
+        def forward(self, x, times):
+            return self.inner(x) if times == 0 else self(x, times - 1)
+
+    def train():
+        model, limit = Nested(), sys.getrecursionlimit()
+        optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.1), []
+        for _ in range(3):
+            loss = model(torch.ones(4, 3), 150).square().mean()  # ends within Python's limit, without us
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        with pytest.raises(RecursionError):
+            model(torch.ones(4, 3), -1)
+        assert sys.getrecursionlimit() == limit
+        return losses
+    watched(train)

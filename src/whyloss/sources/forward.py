@@ -1,5 +1,6 @@
 """Module calls of a watched training: where a step begins, what its outermost modules take and return."""
 
+import sys
 import weakref
 
 import torch
@@ -13,6 +14,7 @@ from whyloss.sources.tape import Slot, Tape
 from whyloss.sources.window import Window
 
 RECORD_SECONDS = 30.0   # after so long, only sampled steps are recorded
+DEEP, FRAMES = 16, 6    # modules inside of modules; what a watched call of one adds to the depth, with a reserve
 TRACED = 24             # the first so many steps are traced operation by operation
 ROOM = {"record": (2.0, 0.08), "trace": (3.0, 0.12)}  # our own work may take so many seconds and such a share of the run; then it waits
 
@@ -109,10 +111,15 @@ class Forward:
             with self.watch._guard():
                 self.watch.ranks.inner(name, module, args, kwargs)
         recorder.path.append((name, module))
+        deep = len(recorder.path) % DEEP == 0
+        if deep:  # a model that Python's limit lets through must get through with our frames in between, and one that recurs for ever must not
+            sys.setrecursionlimit(sys.getrecursionlimit() + FRAMES * DEEP)
         try:
             result = original(module, *args, **kwargs)
         finally:
             recorder.path.pop()
+            if deep:
+                sys.setrecursionlimit(sys.getrecursionlimit() - FRAMES * DEEP)
         if window is not None and window.traced and not window.evaluation and self.watch.awake:
             with self.watch._guard():
                 self.watch.layers.module_called(window, name, module, args, result)

@@ -1,6 +1,7 @@
 """The tiny batch and the floor: can the captured step memorise, and what could any network reach with this loss?"""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -9,11 +10,14 @@ from whyloss.errors import CannotReplay
 from whyloss.laboratory import interventions
 from whyloss.laboratory.lab import experiment
 from whyloss.laboratory.sandbox import Plan, Rehearsal
+from whyloss.sources.clock import worked
 from whyloss.sources.lossfunctions import CLASS_LOSSES, read_call
-from whyloss.sources.tape import Bindings
+from whyloss.sources.tape import Bindings, Slot
 
 TINY = 10
 LADDER = (3e-3, 1e-2, 1e-3, 3e-4, 3e-2)
+SEQUENCE = 8   # calls of modules in a step, beyond which a network is taken to be called for each element of a sequence
+FLOOR_SECONDS, FEWEST = 4.0, 100   # what looking for a floor may take, and the updates without which there is none
 PASSED = 0.05  # of the way between the best constant and the floor
 
 
@@ -73,16 +77,19 @@ class Accuracy:
 def free_outputs(tape, bindings: Bindings, *, constant: bool = False, steps: int = 300) -> float | None:
     """Loss that free outputs (or, constant: one row for all samples) reach in place of the network. None if it has no such place.
 
-    Adam .3, then .05. The result is the floor of the loss on these targets, whatever the network.
+    Adam .3, then .05. The result is the floor of the loss on these targets, whatever the network. A network that is called once
+    for each element of a sequence has free outputs in each call; a step so long that too few updates can be made has no floor.
     """
     calls = [n for n in tape.nodes if n.module is not None]
     if not calls or tape.loss.index in calls[-1].outputs:
         return None
     with torch.no_grad():
         made = tape.run(bindings)
-    slots = [s for s in calls[-1].outputs if made[s].is_floating_point() and made[s].dim() >= 1]
-    if not slots:
+    of = [n for n in calls if n.module == calls[-1].module] if len(calls) > SEQUENCE else calls[-1:]
+    slots = [s for n in of for s in n.outputs if made[s].is_floating_point() and made[s].dim() >= 1]
+    if not slots or any(tape.loss.index in n.outputs for n in of):
         return None
+    tape, began, done = _behind(tape, made, slots, bindings), worked(), 0
     size = made[slots[0]].shape[0]
     shapes, ranges = {s: made[s] for s in slots}, {s: _range(made[s]) for s in slots}
     free = {s: _start(t, ranges[s], constant and t.shape[0] == size).requires_grad_() for s, t in shapes.items()}
@@ -90,6 +97,9 @@ def free_outputs(tape, bindings: Bindings, *, constant: bool = False, steps: int
     for rate, count in ((0.3, steps * 2 // 3), (0.05, steps // 3)):
         optimizer = torch.optim.Adam(list(free.values()), lr=rate)
         for _ in range(count):
+            if worked() - began > FLOOR_SECONDS:
+                return best if done >= FEWEST else None
+            done += 1
             given = {s: _INTO[ranges[s]](z).expand_as(shapes[s]).to(shapes[s].dtype) for s, z in free.items()}
             loss = tape.run(bindings, given=given)[tape.loss.index]
             if not loss.requires_grad or not bool(torch.isfinite(loss.detach()).all()):
@@ -99,6 +109,26 @@ def free_outputs(tape, bindings: Bindings, *, constant: bool = False, steps: int
             loss.sum().backward()
             optimizer.step()
     return best
+
+
+def _behind(tape, made: dict, slots: list[int], bindings: Bindings):
+    """The tape without the calls of modules that the loss does not need once these slots are given."""
+    if len(slots) < 2:
+        return tape
+    wanted, kept, given = {tape.loss.index}, [], set(slots)
+    for node in reversed(tape.nodes):
+        if node.module is not None and not wanted & set(node.outputs):
+            continue
+        kept.append(node)
+        if not given.issuperset(node.outputs) or not node.outputs:
+            wanted.update(ref.index for ref in node.inputs if isinstance(ref, Slot))
+    shorter = replace(tape, nodes=kept[::-1])
+    try:  # what is written in place may be needed unseen
+        with torch.no_grad():
+            loss = shorter.run(bindings, given={s: made[s] for s in slots})[tape.loss.index]
+        return shorter if torch.allclose(loss, made[tape.loss.index], rtol=1e-3) else tape
+    except KeyError:
+        return tape
 
 
 _INTO = {"free": lambda z: z, "unit": torch.sigmoid, "simplex": lambda z: torch.softmax(z, 1), "log-simplex": lambda z: torch.log_softmax(z, 1)}
@@ -138,7 +168,7 @@ def floor(lab, asks):
     arm.bindings.force_training = None
     low, constant = free_outputs(tape, arm.bindings), free_outputs(tape, arm.bindings, constant=True)
     if low is None:
-        raise CannotReplay("the loss is computed inside the model; its floor is not known")
+        raise CannotReplay("the floor of the loss is not known: it is computed inside the model, or the step is too long")
     lab.clear("floor")
     lab.evidence.add("floor", low, run="floor")
     lab.evidence.add("constant", constant if constant is not None else math.nan, run="floor")
