@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from whyloss.laboratory.experiments.loop import same_kind
 from whyloss.laboratory.lab import open_laboratory
 from whyloss.laboratory.names import EXPERIMENTS
 from whyloss.laboratory.sandbox import Plan, Rehearsal, untouched
@@ -97,6 +98,86 @@ def test_a_tiny_batch_of_a_sound_model_is_memorised(watched):
     laboratory = open_laboratory(watched[0].program, watched[0].evidence, budget=20.0)
     outcome = laboratory.run("overfit")
     assert outcome["passed"] and outcome["floor"] < 1e-3 < outcome["constant"]
+
+
+class Lookahead(torch.optim.Optimizer):
+    """Steps through another optimizer, and remembers slow weights and a count of its own."""
+
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+        self.fast, self.count = torch.optim.SGD(self.param_groups, lr=lr), 0
+        self.slow = [p.detach().clone() for group in self.param_groups for p in group["params"]]
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        self.fast.step()
+        self.count += 1
+        if self.count % 3 == 0:
+            for slow, p in zip(self.slow, (p for group in self.param_groups for p in group["params"])):
+                p.copy_(slow.lerp_(p, 0.5))
+
+
+def test_an_optimizer_of_the_scripts_own_steps_on_a_copy_as_it_did():
+    torch.manual_seed(4)
+    x, y = torch.randn(64, 6), torch.randint(0, 3, (64,))
+    model = nn.Linear(6, 3)
+    watch, losses = Watch().start(), []
+    try:
+        optimizer = Lookahead(model.parameters(), lr=0.3)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 4)  # which wraps step() on the instance
+        for _ in range(10):
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+            losses.append(loss.item())
+    finally:
+        watch.stop()
+    before = [p.clone() for p in model.parameters()], [s.clone() for s in optimizer.slow], optimizer.count
+    with untouched():
+        assert Rehearsal(watch.program, Plan()).train(10, deadline=float("inf")) == pytest.approx(losses, rel=1e-4)
+        other = Rehearsal(watch.program, Plan(loop="canonical", make_optimizer=same_kind))
+        assert other.train(8, deadline=float("inf"))[-1] < other.losses[0]
+    assert optimizer.count == before[2] and all(map(torch.equal, optimizer.slow, before[1]))
+    assert all(map(torch.equal, model.parameters(), before[0]))
+    assert "__deepcopy__" not in vars(torch.optim.Optimizer)
+
+
+class Ahead(torch.optim.SGD):
+    """Looks at the gradient a little further up before it steps."""
+
+    @torch.no_grad()
+    def step(self, closure):
+        held = [p for group in self.param_groups for p in group["params"]]
+        pushes = [0.01 * p.grad for p in held]
+        for p, push in zip(held, pushes):
+            p.add_(push)
+            p.grad = None
+        with torch.enable_grad():
+            closure()
+        for p, push in zip(held, pushes):
+            p.sub_(push)
+        super().step()
+
+
+def test_an_optimizer_that_asks_for_the_gradient_in_between_gets_it():
+    torch.manual_seed(5)
+    x, y = torch.randn(64, 6), torch.randint(0, 3, (64,))
+    model = nn.Linear(6, 3)
+    watch = Watch().start()
+    try:
+        optimizer = Ahead(model.parameters(), lr=0.3)
+        for _ in range(10):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step(lambda: nn.functional.cross_entropy(model(x), y).backward())
+    finally:
+        watch.stop()
+    for plan in (Plan(loop="canonical"), Plan(loop="canonical", make_optimizer=same_kind)):
+        with untouched():
+            losses = Rehearsal(watch.program, plan).train(10, deadline=float("inf"))
+        assert losses[-1] < losses[0] - 0.02
 
 
 def test_a_floor_of_a_step_through_time_is_that_of_all_its_outputs_and_ends_in_time(monkeypatch):

@@ -124,6 +124,9 @@ class Rehearsal:
                 optimizer._params, optimizer._numel_cache = optimizer.param_groups[0]["params"], None
             for group in optimizer.param_groups:
                 group.update({k: v for k, v in plan.settings.items() if k in group})
+        # kinds that ask for the loss and its gradient once more inside of their step: L-BFGS anew, others in between
+        self.asking = {type(self.arm.optimizers[e.key]) for e in program.events
+                       if e.kind == "step" and e.data.get("closure") and e.key in self.arm.optimizers}
         self.iterations = self._iterations()
         self.steps = self.at = 0
         self.losses: list[float] = []
@@ -227,8 +230,17 @@ class Rehearsal:
         self._unscale()
         for optimizer in optimizers:
             self._rates(optimizer, None)
-            optimizer.step()
+            if type(optimizer) in self.asking:
+                optimizer.step(lambda: self._again(windows[-1]))
+            else:
+                optimizer.step()
         return alive
+
+    def _again(self, window: int) -> torch.Tensor:
+        with torch.enable_grad():
+            loss = self.tapes[window].replay(self.arm.bindings, swap=self.plan.swap)
+            loss.backward()
+        return loss
 
     def _closure_step(self, optimizer, window: int, clears: bool = True) -> bool:
         self._rates(optimizer, None)

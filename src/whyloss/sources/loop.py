@@ -15,6 +15,7 @@ from whyloss.sources import collectives, place, settings, transforms, warned
 from whyloss.sources.undisturbed import without_numbers
 
 _functorch = torch._C._functorch.maybe_current_level
+_STEPS = torch.optim.Optimizer.profile_hook_step.__code__.co_filename
 
 
 class Patches:
@@ -28,6 +29,7 @@ class Patches:
         self.hooks = True
         self.thread = self.first = threading.get_ident()
         self.undo: list = []
+        self.stepping: tuple = (None, None)   # the optimizer whose step() runs, and the frame of that
 
     def _replace(self, owner, name: str, make) -> None:
         original = owner.__dict__[name] if isinstance(owner, type) else getattr(owner, name)
@@ -168,13 +170,28 @@ class Patches:
         self._replace(torch.autograd, "grad", make_grad)
 
     def before_step(self, optimizer, args, kwargs) -> None:
-        if self.heard():
+        if self.heard() and not self._within(optimizer):
             closure = kwargs.get("closure") or any(callable(a) for a in args[1:])  # args[0] is the optimizer itself
             self.watch.before_step(optimizer, place.here(2), bool(closure))
 
     def after_step(self, optimizer, args, kwargs) -> None:
-        if self.heard():
+        if self.heard() and optimizer is self.stepping[0]:
+            self.stepping = None, None
             self.watch.after_step(optimizer, place.here(2))
+
+    def _within(self, optimizer) -> bool:
+        """Whether an optimizer steps inside of another one's step(), of which it is a part. The other one's may also have raised."""
+        outer, begun = self.stepping
+        frame = None if outer is None or outer is optimizer else sys._getframe(2)
+        while frame is not None:
+            if frame is begun:
+                return True
+            frame = frame.f_back
+        begun = sys._getframe(2)
+        while begun.f_back is not None and begun.f_code.co_filename != _STEPS:  # of the step itself, not of a hook
+            begun = begun.f_back
+        self.stepping = optimizer, begun
+        return False
 
     def _optimizers(self) -> None:
         from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook

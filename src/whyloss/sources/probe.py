@@ -15,6 +15,7 @@ import torch
 from whyloss.errors import BadInput
 from whyloss.sources import meters, names, place
 from whyloss.sources.batches import as_batches, described, on_device, split
+from whyloss.sources.copies import whole
 from whyloss.sources.forward import unwrapped
 from whyloss.sources.program import Program
 from whyloss.sources.watch import Watch
@@ -101,7 +102,8 @@ def _optimizer(twin, optimizer, memo) -> torch.optim.Optimizer:
         return torch.optim.Adam([p for p in held if p.requires_grad] or held, lr=1e-3)
     if isinstance(optimizer, torch.optim.Optimizer):
         try:
-            return copy.deepcopy(optimizer, memo)
+            with whole():
+                return copy.deepcopy(optimizer, memo)
         except Exception as error:
             raise BadInput(f"{type(optimizer).__name__} cannot be copied ({type(error).__name__}: {error}): "
                            "give a function params -> Optimizer") from error

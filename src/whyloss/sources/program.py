@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import torch
 
 from whyloss.errors import CannotReplay
+from whyloss.sources import copies
 from whyloss.sources.tape import Bindings, Tape
 
 TAPES = 40          # steps kept for experiments
@@ -118,7 +119,7 @@ class Program:
             for parameter in group["params"]:
                 self.know_leaf(parameter)
         try:
-            with unnoticed():
+            with unnoticed(), copies.whole():
                 self.optimizers[id(optimizer)] = copy.deepcopy(optimizer, self.memo)
             self.originals[id(optimizer)] = optimizer
         except Exception as error:
@@ -146,7 +147,8 @@ class Program:
 
     def fresh(self) -> Arm:
         """A new, independent copy of the state before the first step. Ties and sharing are kept."""
-        modules, leaves, optimizers = copy.deepcopy((self.modules, self.leaves, self.optimizers), {})
+        with copies.whole():
+            modules, leaves, optimizers = copy.deepcopy((self.modules, self.leaves, self.optimizers), {})
         for key in self.inputs():
             del leaves[key]
         return Arm(modules, leaves, optimizers)

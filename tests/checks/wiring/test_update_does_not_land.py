@@ -21,9 +21,9 @@ def stepped(*, changed=False, rate=0.1, norm=1.0, dtype="float32"):
                          step={"Own": [{"norm": norm}] * 40})
 
 
-def functional(moved):
+def functional(moved, **more):
     return evidence_from(totals=[{"backward": 0}], calls={"autograd.grad": {"train.py:39": 40}}, functional_grad={
-        "train.py:39": [{"loss": 0.6, "moved": None, "names": ["params[0]"]}] + [{"loss": 0.6, "moved": moved, "names": []}] * 9})
+        "train.py:39": [{"loss": 0.6, "moved": None, "names": ["params[0]"]}] + [{"loss": 0.6, "moved": moved, "names": []}] * 9}, **more)
 
 
 def test_keeps_the_contract():
@@ -69,6 +69,8 @@ def test_spares_updates_that_land():
     assert findings(UpdateDoesNotLand(), by_hand(changed=True)) == []
     assert findings(UpdateDoesNotLand(), functional(moved=True)) == []
     assert findings(UpdateDoesNotLand(), stepped(changed=True)) == []
+    learner = functional(moved=False, parameter={"rule.weight": parameter(changed=True)}, step={"Adam": [{"norm": 1.0}] * 4})
+    assert findings(UpdateDoesNotLand(), learner) == []  # an inner loop that begins anew each time, and what it trains
 
 
 def test_spares_a_rate_of_zero_and_one_below_the_number_format():

@@ -53,6 +53,8 @@ class UpdateDoesNotLand(Check):
 
     def _functional(self, evidence, run):
         """Loops without backward(): autograd.grad is given the same values at every call."""
+        if self._used(evidence, run) and any(moved(evidence, name, row, run) for name, row in parameters(evidence, run) if row["held"]):
+            return  # something else is trained through it, from the same start again and again: a learned optimizer, say
         for where, column in evidence.by_subject("functional_grad", run).items():
             later = [row["moved"] for row in column.values[1:]]
             if len(later) >= self.backwards and not any(later):

@@ -8,6 +8,7 @@ from whyloss.errors import CannotReplay
 from whyloss.laboratory import interventions
 from whyloss.laboratory.lab import STEPS, experiment
 from whyloss.laboratory.sandbox import Plan
+from whyloss.sources import copies
 
 DEFAULT_RATE = 1e-3
 
@@ -15,12 +16,17 @@ DEFAULT_RATE = 1e-3
 def same_kind(arm, parameters):
     """The user's first optimizer's class and settings over other parameters; Adam 1e-3 where there is none."""
     for optimizer in arm.optimizers.values():
-        twin = copy.deepcopy(optimizer)
+        with copies.whole():
+            twin = copy.deepcopy(optimizer)
         settings = {k: v for k, v in optimizer.param_groups[0].items() if k != "params"}
         twin.state.clear()
         twin.param_groups = [{**settings, "params": list(parameters)}]
         if float(settings.get("lr", DEFAULT_RATE)) == 0.0:
             twin.param_groups[0]["lr"] = DEFAULT_RATE
+        for inner in vars(twin).values():  # of a class that steps through another one
+            if isinstance(inner, torch.optim.Optimizer):
+                inner.param_groups = twin.param_groups
+                inner.state.clear()
         return twin
     return torch.optim.Adam(list(parameters), lr=DEFAULT_RATE)
 

@@ -11,7 +11,7 @@ from whyloss.errors import CannotReplay
 from whyloss.laboratory.experiments.loop import same_kind
 from whyloss.laboratory.lab import STEPS, experiment
 from whyloss.laboratory.sandbox import Plan, Rehearsal
-from whyloss.sources import clock
+from whyloss.sources import clock, copies
 
 
 def current_rate(lab) -> float:
@@ -139,10 +139,12 @@ def lr_decay(lab, asks):
     """Branch from the trained state: the rate lowered to a tenth against unchanged, the same next batches."""
     warm = Rehearsal(lab.program, Plan(), lab.main)
     warm.train(STEPS, lab.deadline(4.0))
-    state = copy.deepcopy((warm.arm.modules, warm.arm.leaves, warm.arm.optimizers), {})
+    with copies.whole():
+        state = copy.deepcopy((warm.arm.modules, warm.arm.leaves, warm.arm.optimizers), {})
     branches = {}
     for name, factor in (("control", 1.0), ("changed", 0.1)):
-        modules, leaves, optimizers = copy.deepcopy(state, {})
+        with copies.whole():
+            modules, leaves, optimizers = copy.deepcopy(state, {})
         from whyloss.sources.program import Arm
         branches[name] = lab.train("lr-decay", Plan(rate=lambda step, base, f=factor: base * f), steps=STEPS // 2,
                                    arm=Arm(modules, leaves, optimizers))
