@@ -127,3 +127,31 @@ def test_a_deep_model_passes_and_one_that_recurs_for_ever_ends():
         assert sys.getrecursionlimit() == limit
         return losses
     watched(train)
+
+
+def test_a_step_that_raises_and_is_caught_leaves_the_next_ones_heard():
+    class Moody(torch.optim.SGD):
+        def step(self, closure=None):
+            if moods.pop(0):
+                raise ValueError("not now")
+            super().step()
+
+    moods = [False, True, True, False, False, False, False]
+
+    def train():
+        model = torch.nn.Linear(3, 1)
+        optimizer, losses = Moody(model.parameters(), lr=0.1), []
+        while moods:
+            optimizer.zero_grad()
+            loss = model(torch.ones(4, 3)).square().mean()
+            loss.backward()
+            try:
+                optimizer.step()
+            except ValueError:
+                pass
+            losses.append(loss.item())
+        return losses
+    watch, losses = watched(train)
+
+    assert len(losses) == 7 and watch.step_count == 5 and watch.recorder.paused == 0
+    assert watch.window_count >= 5

@@ -62,6 +62,14 @@ def test_gradients_that_change_nothing_are_no_training(watching):
     assert "no weight changed" in summary(watching)
 
 
+def test_a_mistake_of_ours_does_not_end_the_scripts_backward(watching, monkeypatch):
+    monkeypatch.setattr("whyloss.sources.names.owners", lambda: 1 / 0)
+    model = net()
+    for _ in range(3):
+        backward(model, torch.randn(16, 4))
+    assert model[0].weight.grad is not None and watching.monitors == []
+
+
 def test_a_copy_that_is_gone_is_no_matter(watching):
     for _ in range(3):
         backward(net(), torch.randn(16, 4))

@@ -36,11 +36,18 @@ class Unstepped:
         def backward(*args, **kwargs):
             if self.seen > LOOKED or _in_backward() != -1 or torch.compiler.is_compiling():
                 return original(*args, **kwargs)
-            self._before()
+            self._safely(self._before)
             result = original(*args, **kwargs)
-            self._after()
+            self._safely(self._after)
             return result
         return backward
+
+    def _safely(self, look) -> None:
+        """A model of a kind we did not think of must not end the script's backward."""
+        try:
+            look()
+        except Exception:
+            self.stop()
 
     def _before(self) -> None:
         self.seen += 1

@@ -424,7 +424,7 @@ class Watch:
             for at, group in enumerate(settings):
                 if isinstance(group.get("lr"), (int, float, torch.Tensor)):
                     self.observe("learning_rate", float(group["lr"]), facts.group_name(self, optimizer, at))
-        if not closure:
+        if not closure and not getattr(self, "_paused_for_step", False):  # it is where the last step() raised
             self.recorder.paused += 1
             self._paused_for_step = True
 

@@ -52,11 +52,11 @@ class DeadRelus(Check):
         elif share >= self.cut or len(layers) > 1:
             yield from self._died(evidence, run, name, share, began, said)
 
-    def _never(self, name, column, said):
+    def _never(self, name, column, said, effect=""):
         return self.prove("dead-relus", **said,
                           measured=f"all units of {name} are 0 for every sample of {len(column)} traced batches, from step 0 on",
-                          message=f"Every unit behind {name} is dead from the start, so no gradient reaches what lies before it: look at its "
-                                  f"biases and weights.",
+                          message=f"Every unit behind {name} is dead from the start, so no gradient reaches what lies before it. {effect}Look at "
+                                  f"its biases and weights.",
                           remedies=("initialise the layer in front again, with biases at 0",
                                     "a leaky ReLU alone does not revive units that sit far below 0"))
 
@@ -67,7 +67,8 @@ class DeadRelus(Check):
             layer = evidence.fact("activation_layer", name, run)
             if layer and min(column.values) == 1.0 and len(column) >= self.traced and column.steps[-1] >= last / 2 and \
                     (evidence.fact("relu_units", name, run) or 0) >= self.units:
-                yield self._never(name, column, self._said(evidence, run, name, column.steps[0]))
+                said = self._said(evidence, run, name, column.steps[0])
+                yield self._never(name, column, said, "The loss falls all the same, by what goes around it. ")
                 return
 
     @staticmethod
