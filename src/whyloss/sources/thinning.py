@@ -7,7 +7,6 @@ part and those around events stay as they are.
 """
 
 from array import array
-from bisect import bisect_left
 
 import numpy as np
 
@@ -37,22 +36,27 @@ def staying(steps: np.ndarray, parts: np.ndarray, lead: np.ndarray, events: np.n
         kept[[int(np.flatnonzero(lead == finite.min())[0]), int(np.flatnonzero(lead == finite.max())[0])]] = True
     around(kept, steps, events, max(1, int(EVENTS_SHARE * most)))
     left = max(2, most - int(kept.sum()))
-    apart, held = np.diff(parts) != 0, int(kept.sum())
-    level = bisect_left(range(63), True, key=lambda level: int(((np.diff(steps >> level) != 0) | apart).sum()) - held < left)  # not too many blocks
-    while level < 63 and (~kept[_of_blocks(steps, parts, lead, level)]).sum() > left:  # the smallest blocks of which few enough frames stay
+    held = int(kept.sum())
+    # the last bit that differs tells at which sizes two neighbours lie in different blocks
+    borders = np.where(np.diff(parts) != 0, 64, np.frexp((steps[1:] ^ steps[:-1]).astype(np.float64))[1])
+    level = int(np.argmax(np.cumsum(np.bincount(borders, minlength=65)[::-1])[::-1][1:] - held < left))  # not too many blocks
+    chosen = _of_blocks(borders, lead, level)
+    while level < 63 and np.count_nonzero(chosen & ~kept) > left:  # the smallest blocks of which few enough frames stay
         level += 1
-    kept[_of_blocks(steps, parts, lead, level)] = True
-    return kept
+        chosen = _of_blocks(borders, lead, level)
+    return kept | chosen
 
 
-def _of_blocks(steps, parts, lead, level: int) -> np.ndarray:
-    """Of each block of 2^level steps: the places of its first frame and of the one with the highest lead."""
-    block = steps >> level
-    starts = np.flatnonzero((np.diff(block, prepend=block[0] - 1) != 0) | (np.diff(parts, prepend=parts[0]) != 0))
-    highest = np.repeat(np.maximum.reduceat(lead, starts), np.diff(starts, append=len(steps)))
-    tops = np.flatnonzero(lead == highest)
-    of = np.searchsorted(starts, tops, "right")
-    return np.union1d(starts, tops[np.flatnonzero(np.diff(of, prepend=0))])
+def _of_blocks(borders, lead, level: int) -> np.ndarray:
+    """Of each block of 2^level steps the first frame and the one with the highest lead. borders: between neighbours. -> bool"""
+    chosen = np.ones(len(lead), bool)
+    np.greater(borders, level, out=chosen[1:])
+    of = np.cumsum(chosen) - 1
+    tops = np.flatnonzero(lead == np.maximum.reduceat(lead, np.flatnonzero(chosen))[of])
+    of = of[tops]
+    chosen[tops[:1]] = True
+    chosen[tops[1:][of[1:] != of[:-1]]] = True
+    return chosen
 
 
 def around(kept: np.ndarray, steps: np.ndarray, events: np.ndarray, room: int) -> None:

@@ -88,8 +88,9 @@ def test_a_big_tensor_takes_a_fixed_number_of_operations():
 def test_hooks_are_called_only_in_sampled_steps_and_those_of_followers_only_once(monkeypatch):
     model = deep(4)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    heard, original = [], Tap.hear
-    monkeypatch.setattr(Tap, "hear", lambda tap, *args: (heard.append(monitor.steps), original(tap, *args))[1])
+    heard, originals = [], {name: getattr(Tap, name) for name in ("hear", "note")}
+    for name, original in originals.items():
+        monkeypatch.setattr(Tap, name, lambda tap, *args, original=original: (heard.append(monitor.steps), original(tap, *args))[1])
     with Monitor(model, optimizer, every=4) as monitor:
         steps(model, optimizer, torch.randn(32, 12), 9)
     assert heard == [0] * 9 + [4] * 5 + [8] * 5

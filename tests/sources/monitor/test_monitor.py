@@ -409,7 +409,7 @@ def test_nothing_is_left_behind():
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     monitor = Monitor(model, optimizer, every=1).attach()
-    assert hooks(model) == 4  # three modules, and the sequence itself
+    assert hooks(model) == 5  # three modules, and the sequence itself before and after
     train(model, optimizer, 2)
     monitor.close()
     monitor.close()
@@ -428,7 +428,7 @@ def test_between_samples_no_hook_sits_on_a_module():
         for _ in range(11):
             counts.append(hooks(model))
             train(model, optimizer, 1)
-    assert counts == [4, 0, 0, 0, 0, 3, 0, 0, 0, 0, 3]  # at first also on the ReLU
+    assert counts == [5, 0, 0, 0, 0, 4, 0, 0, 0, 0, 4]  # at first also on the ReLU
 
 
 def test_a_copy_of_the_model_in_a_sampled_step_is_deaf():
@@ -510,7 +510,7 @@ def test_memory_does_not_grow_with_the_steps():
         monitor._history.limit = 64
         train(model, optimizer, 400)
         assert len(monitor._history) <= 64
-        assert len(monitor._told) < 32 and len(monitor._unjudged) < 32
+        assert len(monitor._told) < 32 and len(monitor.landing.unjudged) < 32
     steps = monitor.history.series("grad_norm", "0.weight").steps
     assert steps[0] == 0 and steps[-1] == 449 and len(steps) <= 64
 

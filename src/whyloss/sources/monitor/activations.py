@@ -1,7 +1,7 @@
 """Outputs of modules -> mean, std, share of active entries and of dead units, a few kernels for many modules.
 
-Small outputs are remembered and read together, those of one shape as the rows of one matrix; of big ones the fixed entries
-are taken at once. No output is held longer than until backward begins.
+Small outputs are remembered and read together; of big ones the fixed entries are taken at once. No output is held longer than
+until backward begins.
 """
 
 import math
@@ -12,6 +12,7 @@ import torch
 from whyloss.sources.framefile import blank
 from whyloss.sources.monitor.entries import COUNT, Entries, in_memory_order
 from whyloss.sources.monitor.readings import Joined, Readings
+from whyloss.sources.monitor.small import Calls, Kind, Order, layout, unwritten
 
 ROWS = 16             # big outputs whose entries are reduced together
 KNOWN = 1024          # sets of modules whose columns are remembered
@@ -22,28 +23,9 @@ USELESS = 1e4         # and from which on it holds no digit that counts
 AT_ONCE = 1 << 18     # entries of a ReLU's output up to which its units are summed over the whole batch
 
 
-class Kind:
-    """Small outputs of one shape, type and device, read together: of ReLUs, of modules whose ReLU has no hook, and of others; (tap, call,
-    values) each."""
-
-    def __init__(self, values: torch.Tensor, plain: bool):
-        self.shape, self.dtype, self.device, self.plain = values.shape, values.dtype, values.get_device(), plain
-        self.count, self.units = values.numel(), layout(values)
-        self.clear()
-
-    def clear(self) -> None:
-        self.empty, self.relus, self.followed, self.others = True, [], [], []
-
-
-def _keyed(who: list) -> tuple:
-    """who: (tap, call, values or their number, ...). -> (key of these modules, None where one was called again; the modules)"""
-    key = tuple([id(entry[0]) if entry[1] == 1 else 0 for entry in who])
-    return None if 0 in key else key, who
-
-
 def dead(counts: torch.Tensor) -> torch.Tensor:
-    """Share of units that are never active. counts: (modules, units). -> (modules,)"""
-    return 1 - torch.linalg.vector_norm(counts, ord=0, dim=1).div_(counts.shape[1])
+    """Share of units that are never active. counts: (modules, units), overwritten. -> (modules,)"""
+    return counts.eq_(0).mean(1)
 
 
 def total(reduce, parts: list, **how) -> torch.Tensor:
@@ -65,8 +47,9 @@ class Activations:
         self.entries, self.on_error, self.exact = entries, on_error, exact
         self.open = False
         self.seconds = 0.0
-        self.known: dict[tuple, dict[str, np.ndarray]] = {}
+        self.known: dict[tuple, Calls] = {}
         self.kinds: dict[tuple, Kind] = {}
+        self.orders: dict[tuple, Order] = {}
         self.kept: dict[torch.device, tuple] = {}
         self.sample = 0                       # the number of this one
         self.careful = True                   # in the next sample: until a frame has shown that no mean is far above its std
@@ -77,7 +60,7 @@ class Activations:
 
     def forget(self) -> None:
         """There will be other taps."""
-        self.known, self.kinds = {}, {}
+        self.known, self.kinds, self.orders = {}, {}, {}
 
     def begin(self, readings: Readings) -> None:
         self.end()
@@ -95,6 +78,7 @@ class Activations:
         self.extra = 0                        # places behind the frame's columns, counted from the end
         self.pending: list[tuple] = []
         self.held = 0
+        self.inside: list | None = None       # what a Chain that runs has heard so far
         self.taken_rows: dict[torch.device, tuple[list, list]] = {}
         self.units: dict[tuple, tuple] = {}
         self.dead: list[tuple] = []           # (tap, call, entries, share of dead units) where the host knows it
@@ -133,7 +117,7 @@ class Activations:
     def _whole(self, tap, values: torch.Tensor) -> None:
         """Every entry, chunk by chunk; where it may cancel, the mean of the first chunk is taken off first."""
         flat, count = in_memory_order(values), values.numel()
-        who = _keyed([(tap, tap.calls, count)])
+        who = self._calls([(tap, tap.calls, count)])
         parts = flat.split(CHUNK) if values.is_cpu else [flat]
         if self.twice:
             offset = parts[0].mean(dtype=torch.float32)
@@ -159,52 +143,37 @@ class Activations:
         for device in list(self.taken_rows):
             self._reduce_rows(device)
         if self.dead:
-            self._put(torch.tensor([share for *_who, share in self.dead]), _keyed(self.dead), "dead_share")
+            self._put(torch.tensor([share for *_who, share in self.dead]), self._calls(self.dead), "dead_share")
             self.dead = []
         for held in self.units.values():
-            self._put(dead(torch.stack([sums for *_tap, sums in held])), _keyed(held), "dead_share")
+            self._put(dead(torch.stack([sums for *_tap, sums in held])), self._calls(held), "dead_share")
         self.units = {}
 
     @torch.no_grad()
     def flush_small(self) -> None:
-        found = []
-        for entry in self.pending:
-            tap, _call, values, version = entry
-            if values._version != version:
-                tap.at_once = True  # overwritten since: a ReLU in place, say. From the next sample on it is read in the hook
-                continue
-            kind = tap.kind
-            # as a rule an output is like the last one of its module: asking costs less than making a key
-            if kind is None or kind.shape != values.shape or kind.dtype is not values.dtype or kind.device != values.get_device() or \
-                    not (kind.plain and values.is_contiguous()):
-                kind = tap.kind = self._kind(values)
-                if not kind.plain:
-                    entry = tap, _call, in_memory_order(values)
-            if kind.empty:
-                kind.empty = False
-                found.append(kind)
-            (kind.relus if tap.relu else kind.others if tap.chain is None or not kind.plain else kind.followed).append(entry)
-        self.pending, self.held = [], 0
-        for kind in found:
-            relus, followed = kind.relus, kind.followed
-            who = relus + followed + kind.others  # ReLUs first, then those that become one: a slice of the rows
-            rows = torch.cat([entry[2] for entry in who]).view(-1, kind.count)
-            rows = rows if rows.dtype is torch.float32 else rows.float()
-            kind.clear()
-            key, who = _keyed(who)
-            self._moments(rows, (key, who))
-            if followed:
-                followers = self._followers(followed, kind.count)
-                self._moments(rows[len(relus):len(relus) + len(followed)].clamp_min_(0), (key and (key, "followers"), followers))
-                relus = relus + followers
-            if relus:
-                self._living(rows[:len(relus)], (key and (key, "relus"), relus), kind.units)
+        taps, calls, outputs, versions = zip(*self.pending)
+        self.pending, self.held, key = [], 0, (id(taps[0]), len(taps))
+        order = self.orders.get(key)
+        if order is None or not unwritten(outputs, versions) or not order.fits(taps, calls, outputs):
+            heard = []
+            for tap, call, values, version in zip(taps, calls, outputs, versions):
+                if values._version == version:
+                    heard.append((tap, call, values))
+                else:
+                    tap.at_once = True  # overwritten since: a ReLU in place, say. From the next sample on it is read in the hook
+            if not heard:
+                return
+            outputs = tuple(values for _tap, _call, values in heard)
+            order = Order(heard, self._kind)
+            if order.lasts and len(heard) == len(taps) and len(self.orders) < KNOWN:
+                self.orders[key] = order
+        order.read(outputs, self)
 
-    def _kind(self, values: torch.Tensor) -> "Kind":
+    def _kind(self, values: torch.Tensor) -> Kind:
         plain = values.is_contiguous()
         key = values.shape, plain or values.stride(), values.dtype, values.get_device()
-        if key not in self.kinds and len(self.kinds) >= KNOWN:  # lengths that differ from batch to batch
-            self.kinds = {key: kind for key, kind in self.kinds.items() if not kind.empty}
+        if len(self.kinds) >= KNOWN:  # lengths that differ from batch to batch
+            self.kinds = {}
         return self.kinds.setdefault(key, Kind(values, plain))
 
     def _reduce_rows(self, device) -> None:
@@ -215,31 +184,19 @@ class Activations:
         if moved:  # the last ones into the gap
             rows[first:first + moved] = rows[-moved:]
             others = others[-moved:] + others[:-moved]
-        self._moments(rows[:count], _keyed(relus + others))
+        self.moments(rows[:count], self._calls(relus + others))
         if relus:
-            self._put(rows[:first].sign_().mean(1), _keyed(relus), "active_share")
+            self._put(rows[:first].gt_(0).mean(1), self._calls(relus), "active_share")
 
-    @staticmethod
-    def _followers(followed: list, count: int) -> list:
-        """The ReLUs behind these modules, as if they had been heard."""
-        found = []
-        for tap, call, *_values in followed:
-            relu = tap.follower
-            tap.chain.told += 1
-            if call == 1:
-                relu.entries = count
-            found.append((relu, call, count))
-        return found
-
-    def _living(self, rows: torch.Tensor, relus: tuple, units: tuple) -> None:
+    def living(self, rows: torch.Tensor, relus: Calls, units: tuple) -> None:
         """rows: (modules, entries) of ReLUs, overwritten by how often each unit is active; units: (outer, units, inner) of them"""
         outer, width, inner = units
-        rows = rows.sign_()
+        rows = rows.gt_(0)
         counts = rows.view(-1, outer, width).sum(1) if inner == 1 else rows.view(-1, *units).sum((1, 3))
-        self._put(dead(counts), relus, "dead_share")
         self._put(counts.mean(1).div_(outer * inner), relus, "active_share")
+        self._put(dead(counts), relus, "dead_share")
 
-    def _moments(self, rows: torch.Tensor, who: tuple) -> None:
+    def moments(self, rows: torch.Tensor, who: Calls) -> None:
         """rows: (modules, entries)"""
         count = rows.shape[1]
         mean = rows.mean(1)
@@ -249,23 +206,31 @@ class Activations:
             std = torch.linalg.vector_norm(rows, dim=1)
         self.pairs.append((self._put(mean, who, "activation_mean"), self._put(std, who, "activation_std"), count))
 
-    def _put(self, values: torch.Tensor, keyed: tuple, quantity: str) -> np.ndarray:
-        """values: (modules,); keyed: a key, and who they are. -> their columns, which are looked up once"""
-        key, who = keyed
-        known = self.known.get(key) if key is not None else None
-        columns = known.get(quantity) if known is not None else None
+    def _calls(self, who: list[tuple]) -> Calls:
+        """who: (tap, call, entries, ...) each"""
+        key = tuple([id(entry[0]) if entry[1] == 1 else 0 for entry in who])   # of none that is remembered, where one was called again
+        calls = self.known.get(key)
+        if calls is None:
+            calls = Calls([entry[:3] for entry in who])
+            if calls.first and len(self.known) < KNOWN:
+                self.known[key] = calls
+        return calls
+
+    def _put(self, values: torch.Tensor, calls: Calls, quantity: str) -> np.ndarray:
+        """values: (calls,). -> their columns"""
+        columns = calls.columns.get(quantity)
         if columns is None:
             columns = []
-            for tap, call, count, *_rest in who:
+            for tap, call, count, *_rest in calls.who:
                 if call == 1:
                     columns.append(tap.columns[quantity])
                 else:
                     self.extra += 1
-                    self.again.append((tap, quantity, count if isinstance(count, int) else count.numel(), -self.extra))
+                    self.again.append((tap, quantity, count, -self.extra))
                     columns.append(-self.extra)
             columns = np.array(columns)
-            if key is not None and (known is not None or len(self.known) < KNOWN):
-                self.known.setdefault(key, {})[quantity] = columns
+            if calls.first:
+                calls.columns[quantity] = columns
         self.readings.add(values, columns)
         return columns
 
@@ -313,14 +278,3 @@ def join(frame, again: list[tuple]) -> None:
             frame[columns["active_share"]] = sum(count * value for count, value in shares) / max(1, sum(count for count, _ in shares))
         if "dead_share" in rest and "dead_share" in columns:
             frame[columns["dead_share"]] = min(float(frame[columns["dead_share"]]), *(value for _count, value in rest["dead_share"]))
-
-
-def layout(values: torch.Tensor) -> tuple[int, int, int]:
-    """Where a unit's entries lie in memory: (outer, units, inner). Channels of pictures, else the last axis."""
-    if values.dim() < 4:
-        units = values.shape[-1] if values.dim() else 1
-        return values.numel() // units, units, 1
-    batch, channels = values.shape[:2]
-    if values.is_contiguous():
-        return batch, channels, values.numel() // (batch * channels)
-    return values.numel() // channels, channels, 1  # channels last

@@ -15,23 +15,23 @@ import torch
 from whyloss.alerts import Alarms, Alert, StopTraining
 from whyloss.errors import BadInput
 from whyloss.evidence import Evidence
-from whyloss.sources.framefile import blank, is_absent
 from whyloss.sources.monitor import ears, replicas
 from whyloss.sources.monitor.bucket import Cost
 from whyloss.sources.monitor.byhand import ByHand
 from whyloss.sources.monitor.culprit import culprit, described
 from whyloss.sources.monitor.freezing import STEPS, Freezer, capturing
 from whyloss.sources.monitor.history import History
+from whyloss.sources.monitor.landing import Landing
 from whyloss.sources.monitor.pace import Pace
 from whyloss.sources.monitor.readings import single
 from whyloss.sources.monitor.sample import EVERYTHING, Known, Sampler
-from whyloss.sources.monitor.sharding import holders, rank_and_world
+from whyloss.sources.monitor.sharding import rank_and_world
 
 LOOK = 32              # samples between two looks at whether the model has changed
 UNREAD = 1024          # losses that wait on a device for the next sample, at most
 HELD = 0.005           # of the parameters' own memory may be taken by the history, where there is no ledger
 LEAST_HELD = 1 << 16   # bytes
-TOGETHER, FRAMES = 16, 4   # losses, samples that are judged together
+TOGETHER = 16          # losses that are judged together
 FOREIGN = 8            # steps of another optimizer inside a step that never ended
 
 
@@ -77,10 +77,8 @@ class Monitor:
         self._first, self._alarms = 0, Alarms()
         self._losses: list = []            # since the gradients were cleared: numbers, or tensors on a device
         self._told: list[tuple] = []       # (subject, step, value) of losses that are not judged yet
-        self._unjudged: list[tuple] = []   # (step, frame, what was measured) of samples that are not judged yet
-        self._judged = -FRAMES             # step of the last one that is or will be: of samples in a row not every one is
         self._unread: list[tuple] = []     # (subject, column, step, tensor) of losses that wait on a device
-        self._flying: list[tuple] = []
+        self.landing: Landing | None = None
         self._anchor = None
         self._inside, self._closure = None, False   # the optimizer whose step runs
         self.wants_before = True           # whether steps are to be told before they are made
@@ -99,8 +97,7 @@ class Monitor:
         try:
             size = sum(p.numel() * p.element_size() for p in self.model.parameters() if not torch.nn.parameter.is_lazy(p))
             self.sampler = Sampler(self.model, self._fail, quantities=self.quantities, exact=self.exact)
-            self._room = max(LEAST_HELD, int(HELD * size))
-            self._history = History()
+            self._history, self.landing = History(), Landing(self, max(LEAST_HELD, int(HELD * size)))
             self._rank, self._world = rank_and_world()
             if self.run is not None and self.ledger is None:
                 from whyloss.sources.frames import FrameLedger, ledger_file
@@ -108,7 +105,7 @@ class Monitor:
             self.ranks = replicas.told(self)
             self.hand = ByHand(self) if self.given is None and self.ranks is None else None
             self._anchor = next((p for p in self.model.parameters() if p.requires_grad), None)
-            self._columns_told, self._tick = 0, getattr(self.ledger, "tick", None)
+            self._tick = getattr(self.ledger, "tick", None)
             if self.freezer is not None:
                 self.freezer.attach()
             ears.listen(self)
@@ -133,9 +130,9 @@ class Monitor:
         try:
             self._catch_up()
             self.sampler.drop()
-            self._land(wait=True)
+            self.landing.land(wait=True)
             self._judge_losses()
-            self._judge_frames()
+            self.landing.judge()
             if self.freezer is not None:
                 self.freezer.close()
         except Exception as error:
@@ -190,6 +187,7 @@ class Monitor:
             return Evidence()
         if self.attached:
             self._catch_up()
+            self.landing.land()
             self._judge_losses()
         if self.run is not None and self.ledger is not None and not self.ledger.problem:
             try:
@@ -365,11 +363,11 @@ class Monitor:
         self._steps = known.last = self._steps + 1
         if self._tick is not None:
             self._tick()
-        if self._flying:
-            self._land()
+        if self.landing.flying:
+            self.landing.land()
         if self.pace.perhaps(self._steps) and self._wants():
             self._begin_sample()
-        elif len(self._told) != heard and self.freezer is None and self._world == 1 and not self._flying:
+        elif len(self._told) != heard and self.freezer is None and self._world == 1 and not self.landing.flying:
             self._quiet_of, self._quiet_left = (optimizer, known), self.pace.quiet(self._steps)
 
     def _catch_up(self) -> None:
@@ -388,7 +386,7 @@ class Monitor:
         if closure and not self._losses:
             self._losses = self._carried
         if sampler.open and id(known) not in sampler.done and known.plan is not None:
-            sampler.after(known, optimizer, closure)
+            sampler.after(known, optimizer, closure, self.pace.every == 1)
         self._take_loss(known, step)
         known.step += 1
         self._steps = known.last = self._steps + 1
@@ -396,8 +394,8 @@ class Monitor:
             self._anchor = next((p for group in optimizer.param_groups for p in group["params"] if p.requires_grad), None)
         if sampler.open and sampler.complete(self._steps):
             self._end_sample()
-        elif self._flying:
-            self._land()
+        elif self.landing.flying:
+            self.landing.land()
         if self._tick is not None:
             self._tick()
         if self.attached and not sampler.open:
@@ -450,57 +448,25 @@ class Monitor:
         self.wants_before = self._keeps_before
         flight = self.sampler.end(self._unread)
         self._unread = []
-        self._flying.append((flight, perf_counter() - self._began))
-        self._land()
+        self.landing.sent(flight, perf_counter() - self._began)
         self.pace.end(self._pending())
 
-    def _land(self, *, wait: bool = False) -> None:
-        """Frames that have arrived on the host: kept, judged and passed on."""
-        while self._flying and (wait or self._flying[0][0].readings.arrived()):
-            flight, seconds = self._flying.pop(0)
-            frame, losses = self.sampler.frame(flight)
-            self._told += losses
-            self._judge_losses()
-            self._keep(flight.step, frame, seconds)
+    def told(self, losses: list[tuple]) -> None:
+        """Losses that were read with a sample: (subject, step, value) each."""
+        self._told += losses
+        self._judge_losses()
 
-    def _keep(self, step: int, frame: np.ndarray, seconds: float) -> None:
-        columns = self.sampler.columns
-        there = ~is_absent(frame)
-        if self._columns_told != len(columns):
-            self._columns_told = len(columns)
-            self._history.grow(columns, self._room)
-            if self.ledger is not None:
-                self.ledger.columns(list(columns))
-                if hasattr(self.ledger, "observe"):
-                    for name, parameter in self.sampler.new_parts():
-                        self.ledger.observe("sharded", {"over": holders(parameter)}, name)
-        self._history.frame(step, frame)
-        if self.ledger is not None:
-            self.ledger.frame(step, frame, seconds)
-            if getattr(self.ledger, "problem", None):
-                self._say("ledger", f"the ledger was given up, the watching goes on in memory: {self.ledger.problem}")
-                self.ledger = self._tick = None
-        bad = not all(math.isfinite(frame[k.norm]) for k in self.sampler.known.values())
-        if bad or not 0 <= step - self._judged < FRAMES:
-            self._unjudged.append((step, frame, there))
-            self._judged = step
-        if bad or len(self._unjudged) >= FRAMES:
-            self._judge_frames()
-        if self.writers:
-            values = {f"{quantity}/{subject}": float(value) for (quantity, subject), value, seen in zip(columns, frame, there) if seen}
-            for writer in self.writers:
-                writer(step, values)
+    def ledger_problem(self) -> None:
+        """A ledger that has given up is told once, and left."""
+        if getattr(self.ledger, "problem", None):
+            self._say("ledger", f"the ledger was given up, the watching goes on in memory: {self.ledger.problem}")
+            self.ledger = self._tick = None
 
     # ------------------------------------------------------------------ alerts
-    def _judge_frames(self) -> None:
-        """Several at once, as with losses; one whose gradient is not finite does not wait."""
-        unjudged, self._unjudged = self._unjudged, []
-        for step, frame, there in unjudged:
-            if len(frame) < len(self.sampler.columns):  # columns were added since
-                frame = np.concatenate([frame, blank(len(self.sampler.columns) - len(frame))])
-                there = ~is_absent(frame)
-            for alert in self._alarms.frame(step, self.sampler.columns, frame, there):
-                self._raise(alert)
+    def judge_frame(self, step: int, frame: np.ndarray, there: np.ndarray) -> None:
+        """there: what was measured"""
+        for alert in self._alarms.frame(step, self.sampler.columns, frame, there):
+            self._raise(alert)
 
     def _raise(self, alert: Alert) -> None:
         self.alerts.append(alert)

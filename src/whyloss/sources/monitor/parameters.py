@@ -2,11 +2,12 @@
 
 The change is measured, not computed from learning rate and gradient: Adam's step is neither. Small parameters of one shape are
 the rows of one matrix; of big ones the gradient is read whole and the weights at their fixed entries before and after the step.
+Where the next step is sampled too, what was read after this one is what it begins with, as long as nobody has written to them.
 """
 
 from dataclasses import dataclass
 from functools import partial
-from operator import is_
+from operator import attrgetter, is_
 
 import numpy as np
 import torch
@@ -16,8 +17,10 @@ from whyloss.sources.monitor.readings import Readings
 from whyloss.sources.shards import local, readable
 
 _is_missing = partial(is_, None)
+_grad, _version = attrgetter("grad"), attrgetter("_version")
 _PLAIN = torch.float32, torch.float16, torch.bfloat16
 CHUNK = 1 << 16       # entries whose difference stays in the cache
+LOOK = 8              # samples between two looks at whether a parameter is what it was
 FEW = 3               # parameters of one shape, for which a matrix does not pay
 
 
@@ -49,10 +52,10 @@ class Group:
         self.held = [m.tensor for m in self.members]
         self.plain = all(type(m.tensor) is torch.nn.Parameter and m.tensor.layout is torch.strided and m.tensor.dtype in _PLAIN for m in self.members)
 
-    def scales(self, tensors) -> torch.Tensor:
+    def scales(self) -> torch.Tensor:
         """What the norms of the entries read are multiplied by. -> (members,)"""
         if self._scales is None:
-            self._scales = torch.tensor([scale(t.numel()) for t in tensors], dtype=torch.float32, device=self.device)
+            self._scales = torch.tensor([scale(numbers(t).numel()) for t in self.held], dtype=torch.float32, device=self.device)
         return self._scales
 
     def tensors(self) -> list[torch.Tensor]:
@@ -86,13 +89,17 @@ class Plan:
         self.whole = True                               # all of them
         self.before: list = []
         self.kept: dict[str, torch.Tensor] = {}
+        self.after: list = []                           # for each group (numbers, norms) as the last step left them, or None
+        self.versions: list[int] = []                   # then
+        self.held = [tensor for group in self.groups for tensor in group.held]
+        self.used = 0                                   # how often
+        self.trusts = True                              # no parameter was found that was written to through .data, which changes no version
 
-    @torch.no_grad()
     def read_gradients(self, readings: Readings, inverse: torch.Tensor | None = None) -> list[Watched]:
         """Norms of .grad. inverse: what scaled gradients are multiplied by. -> the parameters that have none"""
         missing: list[Watched] = []
         for group in self.groups:
-            grads = [tensor.grad for tensor in group.held]
+            grads = list(map(_grad, group.held))
             whole = group.plain and not any(map(_is_missing, grads))
             if whole and group.small and grads[0].layout is torch.strided:
                 self._add(readings, row_norms(rows_of(grads)), group.gradients, inverse)
@@ -113,30 +120,58 @@ class Plan:
     def _add(readings, values, columns, inverse) -> None:
         readings.add(values if inverse is None else values * inverse.to(values.device), columns)
 
-    @torch.no_grad()
     def read_before(self, readings: Readings) -> None:
         """The weights before the step: their norms, and what the change will be measured against."""
-        self.before = []
-        for group in self.groups:
-            tensors = group.tensors()
-            if any(t is None for t in tensors):
-                self.before.append(None)  # released for the moment: a sharded wrapper of the first kind
-            elif group.small:
-                rows = rows_of(tensors)
-                readings.add(row_norms(rows), group.weights)
-                self.before.append(rows)
-            elif group.few:
-                readings.add(norms(tensors), group.weights)
-                self.before.append(torch._foreach_mul(tensors, 1.0))
-            elif self.exact:
-                readings.add(norms(tensors), group.weights)
-                self.before.append([self._copy(m.name, t) for m, t in zip(group.members, tensors)])
-            else:
-                rows = torch.empty(len(tensors), COUNT, dtype=torch.float32, device=group.device)
-                for tensor, row in zip(tensors, rows.unbind(0)):
-                    self.entries.gather(tensor, row)
-                readings.add(row_norms(rows) * group.scales(tensors), group.weights)
-                self.before.append(rows)
+        known = self.after if self.after and self._untouched() else [None] * len(self.groups)
+        self.before, self.after = [], []
+        for group, entry in zip(self.groups, known):
+            if entry is None:
+                tensors = group.tensors()
+                if any(map(_is_missing, tensors)):
+                    self.before.append(None)  # released for the moment: a sharded wrapper of the first kind
+                    continue
+                if self.exact and not group.small and not group.few:
+                    entry = [self._copy(m.name, t) for m, t in zip(group.members, tensors)], norms(tensors)
+                else:
+                    read = self._read(group, tensors)
+                    entry = read, self._norms(group, read)
+            self.before.append(entry[0])
+            readings.add(entry[1], group.weights)
+
+    def _read(self, group: Group, tensors: list[torch.Tensor]):
+        """-> what is read of them: (members, entries); copies where they are few of a shape"""
+        if group.small:
+            return rows_of(tensors)
+        if group.few:
+            return torch._foreach_mul(tensors, 1.0)
+        rows = torch.empty(len(tensors), COUNT, dtype=torch.float32, device=group.device)
+        for tensor, row in zip(tensors, rows.unbind(0)):
+            self.entries.gather(tensor, row)
+        return rows
+
+    @staticmethod
+    def _norms(group: Group, read) -> torch.Tensor:
+        """read: as above. -> (members,)"""
+        if group.few:
+            return norms(read)
+        return row_norms(read) if group.small else row_norms(read).mul_(group.scales())
+
+    def _untouched(self) -> bool:
+        """Whether the weights are as the last step left them. Each LOOK-th time one of them, another in turn, is compared with what was kept."""
+        if list(map(_version, self.held)) != self.versions:
+            return False
+        self.used += 1
+        if self.used % LOOK:
+            return True
+        at = self.used // LOOK % len(self.held)
+        for group, entry in zip(self.groups, self.after):
+            if at < len(group.held):
+                if entry is not None:
+                    now = self._read(group, group.held[at:at + 1])[0]
+                    self.trusts = torch.equal(now, entry[0][at])
+                return self.trusts
+            at -= len(group.held)
+        return True
 
     def _copy(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
         """Into a tensor kept for it: fresh memory costs as much again in page faults."""
@@ -146,30 +181,31 @@ class Plan:
             kept = self.kept[name] = torch.empty_like(flat)
         return kept.copy_(flat)
 
-    @torch.no_grad()
-    def read_after(self, readings: Readings) -> None:
-        """The norm of what the step changed."""
+    def read_after(self, readings: Readings, *, follows: bool = False) -> None:
+        """The norm of what the step changed. follows: the next step is sampled too"""
+        after: list = []
         for group, before in zip(self.groups, self.before):
-            if before is None:
+            after.append(None)
+            tensors = group.tensors() if before is not None else [None]
+            if any(map(_is_missing, tensors)):
                 continue
-            tensors = group.tensors()
-            if any(t is None for t in tensors):
+            if self.exact and not group.small and not group.few:
+                readings.add(torch.stack([_distance(in_memory_order(t), b) for t, b in zip(tensors, before)]), group.changes)
                 continue
-            if group.small:
-                changed = row_norms(rows_of(tensors).sub_(before))
-            elif group.few:
-                torch._foreach_sub_(before, tensors)
-                changed = norms(before)
-            elif self.exact:
-                changed = torch.stack([_distance(in_memory_order(t), b) for t, b in zip(tensors, before)])
+            now = self._read(group, tensors)
+            keeps = follows and self.trusts and group.plain and group.device.type == "cpu"
+            if group.few:
+                torch._foreach_sub_(before, now)
+                both = norms(before + now if keeps else before)
+                changed, norm = both[:len(now)], both[len(now):]
             else:
-                scratch = torch.empty(COUNT, dtype=torch.float32, device=group.device)
-                for tensor, row in zip(tensors, before.unbind(0)):
-                    self.entries.gather(tensor, scratch)
-                    row.sub_(scratch)
-                changed = row_norms(before) * group.scales(tensors)
+                changed, norm = self._norms(group, before.sub_(now)), self._norms(group, now) if keeps else None
             readings.add(changed, group.changes)
+            if keeps:
+                after[-1] = now, norm
         self.before = []
+        if any(entry is not None for entry in after):
+            self.after, self.versions = after, list(map(_version, self.held))
 
 
 @torch.no_grad()

@@ -54,6 +54,8 @@ class Flight:
     plans: list[Plan]
     found_inf: int = 0              # place of the scaler's flag
     losses: list = field(default_factory=list)   # (subject, step, place) of losses that were read with it
+    frame: np.ndarray | None = None              # once it has arrived, with extra places at its end
+    sound: bool = False                          # and then: the norms over all gradients are finite
 
 
 class Sampler:
@@ -182,6 +184,7 @@ class Sampler:
                 self.taps.put_on()
             self.functional.begin(self.activations.sample)
 
+    @torch.no_grad()
     def before(self, known: Known, optimizer, closure: bool) -> None:
         plan = self.plan(known, optimizer)
         if not closure:  # with a closure, forward and backward are still to come
@@ -208,10 +211,12 @@ class Sampler:
             elif rate is not None:
                 self.host[at] = float(rate)
 
-    def after(self, known: Known, optimizer, closure: bool) -> None:
+    @torch.no_grad()
+    def after(self, known: Known, optimizer, closure: bool, follows: bool) -> None:
+        """follows: the next step is sampled too"""
         if closure:
             self.heard(known, optimizer, known.plan)
-        known.plan.read_after(self.readings)
+        known.plan.read_after(self.readings, follows=follows)
         self.plans.append(known.plan)
         self.done.add(id(known))
 
@@ -246,6 +251,9 @@ class Sampler:
 
     def rest(self) -> None:
         """No sample follows at once: the taps come off."""
+        for known in self.known.values():
+            if known.plan is not None:
+                known.plan.after = []
         if self.taps is not None and self.taps.on:
             self.taps.take_off()
             self.functional.take_off()
@@ -268,29 +276,35 @@ class Sampler:
         self.open = False
 
     # ------------------------------------------------------------------ on the host
-    def frame(self, flight: Flight) -> tuple[np.ndarray, list]:
-        """The numbers of a sample. -> (columns,) float32, ABSENT where not measured; (subject, step, loss) of the losses read with it"""
+    def arrive(self, flight: Flight) -> bool:
+        """The numbers are on the host. At once after the step: gradients may have to be looked at again. -> whether all is well with them"""
         for member in flight.missing:
             self.column("gradient_missing", member.name)
         width = len(self.columns)
         if len(self.empty) != width + flight.extra:
             self.empty = blank(width + flight.extra)
-        frame = self.empty.copy()
-        with np.errstate(all="ignore"):
-            return self._filled(frame, width, flight)
-
-    def _filled(self, frame: np.ndarray, width: int, flight: Flight) -> tuple[np.ndarray, list]:
+        frame = flight.frame = self.empty.copy()
         flight.readings.into(frame)
         skipped = bool(flight.found_inf and frame[flight.found_inf] > 0)
-        self.activations.finish(frame, *flight.unfinished)
+        with np.errstate(all="ignore"):
+            for plan in flight.plans:
+                self._settle(frame, plan, skipped)
+        flight.sound = all(math.isfinite(frame[known.norm]) for known in self.known.values() if known.plan in flight.plans)
+        return flight.sound
+
+    def frame(self, flight: Flight) -> tuple[np.ndarray, list]:
+        """The numbers of a sample. -> (columns,) float32, ABSENT where not measured; (subject, step, loss) of the losses read with it"""
+        if flight.frame is None:
+            self.arrive(flight)
+        frame = flight.frame
+        with np.errstate(all="ignore"):
+            self.activations.finish(frame, *flight.unfinished)
         losses = [(subject, step, float(frame[place])) for subject, step, place in flight.losses]
-        frame = frame[:width]
+        frame = frame[:len(frame) - flight.extra]
         for at, value in flight.host.items():
             frame[at] = value
         for member in flight.missing:
             frame[self.places["gradient_missing", member.name]] = 1.0
-        for plan in flight.plans:
-            self._settle(frame, plan, skipped)
         return frame, losses
 
     def _settle(self, frame: np.ndarray, plan: Plan, skipped: bool) -> None:

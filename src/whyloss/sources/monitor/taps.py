@@ -59,9 +59,10 @@ class Taps:
         for chain in self.chains:
             chain.look()
             chain.module._forward_hooks[key] = chain.hear
+            chain.module._forward_pre_hooks[key] = chain.begins
         for tap in self.taps:
             if not tap.follows:
-                tap.module._forward_hooks[key] = tap.hear
+                tap.module._forward_hooks[key] = tap.listens
 
     def settle(self) -> list[int]:
         """A sample is over. -> columns whose numbers do not hold"""
@@ -70,7 +71,7 @@ class Taps:
         wrong = [at for chain in self.chains for at in chain.settle(self.key)]
         for chain in [chain for chain in self.chains if chain.settled and not chain.pairs]:
             self.chains.remove(chain)
-            chain.module._forward_hooks.pop(self.key, None)
+            chain.take_off(self.key)
         return wrong
 
     def take_off(self) -> None:
@@ -78,7 +79,7 @@ class Taps:
         for tap in self.taps:
             tap.module._forward_hooks.pop(key, None)
         for chain in self.chains:
-            chain.module._forward_hooks.pop(key, None)
+            chain.take_off(key)
 
 
 def closed_because(module) -> str:
