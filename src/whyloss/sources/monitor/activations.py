@@ -164,7 +164,7 @@ class Activations:
             if not heard:
                 return
             outputs = tuple(values for _tap, _call, values in heard)
-            order = Order(heard, self._kind)
+            order = Order(heard, self._kind, self.exact)
             if order.lasts and len(heard) == len(taps) and len(self.orders) < KNOWN:
                 self.orders[key] = order
         order.read(outputs, self)
@@ -186,18 +186,28 @@ class Activations:
             others = others[-moved:] + others[:-moved]
         self.moments(rows[:count], self._calls(relus + others))
         if relus:
-            self._put(rows[:first].gt_(0).mean(1), self._calls(relus), "active_share")
+            self.active_share(rows[:first], self._calls(relus))
 
     def living(self, rows: torch.Tensor, relus: Calls, units: tuple) -> None:
-        """rows: (modules, entries) of ReLUs, overwritten by how often each unit is active; units: (outer, units, inner) of them"""
+        """rows: (calls, entries) of ReLUs, overwritten by how often each unit is active; units: (outer, units, inner) of them"""
         outer, width, inner = units
         rows = rows.gt_(0)
         counts = rows.view(-1, outer, width).sum(1) if inner == 1 else rows.view(-1, *units).sum((1, 3))
         self._put(counts.mean(1).div_(outer * inner), relus, "active_share")
         self._put(dead(counts), relus, "dead_share")
 
+    def dead_share(self, rows: torch.Tensor, relus: Calls, units: tuple) -> None:
+        """rows: (calls, entries) of ReLUs, or of what they were given; units: (outer, units, inner) of them"""
+        outer, width, inner = units
+        largest = rows.view(-1, outer, width).amax(1) if inner == 1 else rows.view(-1, *units).amax((1, 3))
+        self._put(largest.le_(0).mean(1), relus, "dead_share")
+
+    def active_share(self, rows: torch.Tensor, relus: Calls) -> None:
+        """rows: (calls, entries) of ReLUs, overwritten"""
+        self._put(rows.gt_(0).mean(1), relus, "active_share")
+
     def moments(self, rows: torch.Tensor, who: Calls) -> None:
-        """rows: (modules, entries)"""
+        """rows: (calls, entries)"""
         count = rows.shape[1]
         mean = rows.mean(1)
         if self.twice:

@@ -11,6 +11,7 @@ from time import perf_counter
 
 import torch
 
+from whyloss.sources.monitor.entries import SMALL
 from whyloss.sources.monitor.tap import CALL_SECONDS, CALLS, MOST, NOTE_SECONDS, TOGETHER, Hook, Tap
 
 _in_backward = torch._C._current_graph_task_id
@@ -28,6 +29,7 @@ class Chain(Hook):
         self.members = list(module)
         self.noted: list[Tap] = []   # of what is inside: those that only note their output
         self.outer: list | None = None
+        self.repeats = False       # it was called more than once in a sample
         self.sample = self.calls = 0
         self.told = 0              # ReLUs whose numbers this sample has
         self.settled = False       # it is known which of them need no hook
@@ -37,9 +39,16 @@ class Chain(Hook):
         if _is_compiling():
             return
         ear = self.ear
-        self.outer = ear.inside
-        first = ear.open and self.sample != ear.sample and _is_grad_enabled() and not _is_tracing() and _functorch() is None
-        ear.inside = [] if first and self.noted and _in_backward() == -1 else None
+        self.outer, ear.inside = ear.inside, None
+        if not ear.open:
+            return
+        again = self.sample == ear.sample
+        if again and not self.repeats:
+            self.repeats = True
+            for tap in self.noted:
+                tap.sample, tap.calls, tap.entries = ear.sample, 1, tap.kind.count
+        if not again and self.noted and _is_grad_enabled() and not _is_tracing() and _functorch() is None and _in_backward() == -1:
+            ear.inside = []
 
     def hear(self, module, args, output):
         """The forward hook. Counts by the rules of what is heard inside."""
@@ -60,9 +69,10 @@ class Chain(Hook):
 
     def _heard(self, inside: list[tuple]) -> None:
         ear = self.ear
-        for tap, call, values, _version in inside:
-            tap.sample, tap.calls, tap.entries = ear.sample, call, values.numel()
-            ear.held += tap.entries
+        if self.repeats:
+            for tap, call, values, _version in inside:
+                tap.sample, tap.calls, tap.entries = ear.sample, call, values.numel()
+        ear.held += SMALL * len(inside)   # at most
         ear.heard += len(inside)
         ear.pending += inside
         if len(ear.pending) >= TOGETHER or ear.held > MOST:
