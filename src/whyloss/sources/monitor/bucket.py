@@ -10,7 +10,7 @@ from statistics import median
 
 CAP = 3.0      # so many samples may be saved up, no more: a long pause is no reason for a burst; and so many owed
 OTHERS = 0.8   # of what is earned may go to steps that are not sampled, to writing, to being interrupted: the rest is for samples
-EARLY = (4, 16, 64)  # steps that are sampled whatever they cost: a short training is seen too. Reported, not charged
+EARLY = (4, 16, 64)  # steps that are sampled whatever they cost: a short training is seen too. What the budget lacks is reported, not charged
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ class Bucket:
             if self.samples == 2:
                 self._costs.clear()
             self._costs.append(seconds)
-            self.balance += seconds - unpaid if self.samples <= 1 + len(EARLY) else -unpaid
+            self.balance -= unpaid
+            if self.samples <= 1 + len(EARLY):  # what was not there for an early one is a present
+                self.balance += min(seconds, max(0.0, -self.balance))
         self.early = EARLY[self.samples - 1] if self.samples <= len(EARLY) else 2**62
         self.typical = median(self._costs)
 
