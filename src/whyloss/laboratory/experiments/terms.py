@@ -15,7 +15,8 @@ from whyloss.sources.tape import Slot
 STEPS = 240
 FAR = 30.0      # times the gradient, or the weight, of the other term
 FELL = 0.3      # of its value without the change
-DEAF = 0.1      # of its value
+DEAF = 0.1      # of its value: what the wrong sample's output costs
+WAKES = 3.0     # times as much then
 
 _ADD = {"add", "__add__", "__radd__", "__iadd__", "add_"}
 _TAKE = {"sub", "__sub__", "subtract", "__isub__"}
@@ -57,28 +58,38 @@ def balance_terms(lab, asks):
     heavy = [s for s in terms if at[s] == asks.get("heavy") and s not in flat[:1]]
     if not flat or not heavy:
         raise CannotReplay("the terms were not found in the recorded step")
-    norms = _norms(lab, tape, terms)
-    # the larger of two: a term may be heavy by its weight and still have a small gradient where it begins, near its minimum
-    ratio = max(norms[heavy[0]] / max(norms[flat[0]], 1e-30), abs(terms[heavy[0]] / terms[flat[0]]) if terms[flat[0]] else 0.0)
+    norms, entries = _norms(lab, tape, terms)
+    # the largest of three: a term may be heavy by its weight and still have a small gradient where it begins, near its minimum;
+    # or one is a mean over all entries of a sample, of which the other is the sum
+    heavier = max(norms[heavy[0]] / max(norms[flat[0]], 1e-30), abs(terms[heavy[0]] / terms[flat[0]]) if terms[flat[0]] else 0.0)
+    ratio = max(heavier, entries[flat[0]] if entries[flat[0]] > entries[heavy[0]] else 0.0)
     order = [list(terms).index(s) for s in (flat[0], heavy[0])]
-    control, deaf = _train(lab, order, 1.0)
-    changed, _ = _train(lab, order, max(ratio, 1.0))
+    control, matters = _train(lab, order, 1.0)
+    changed, matters_then = _train(lab, order, max(ratio, 1.0))
     tail = max(5, len(changed) // 5)
     before, after = _median(control[-tail:]), _median(changed[-tail:])
-    shown = ratio > FAR and deaf and before - after > FELL * abs(before)
-    change = f"the other term times {ratio:.3g}, the ratio of their first gradients or weights; the curves show that term"
+    # a cross-entropy of shares has a floor of its own, from which it cannot fall far: there it counts that outputs are told apart at all
+    wakes = matters_then > max(DEAF, WAKES * matters) and after < before
+    shown = ratio > FAR and matters < DEAF and (wakes or before - after > FELL * abs(before))
+    change = f"the other term times {ratio:.3g}, the ratio of their first gradients, weights or entries; the curves show that term"
     outcome = lab.paired("balance-terms", change, control, changed)
     lab.evidence.add("shown", shown, run="balance-terms")
-    return {**outcome, "shown": shown, "ratio": ratio}
+    return {**outcome, "shown": shown, "ratio": ratio, "place": asks["heavy" if heavier > FAR else "flat"]}
 
 
 def _median(values) -> float:
     return float(torch.tensor(values).median()) if len(values) else float("nan")
 
 
-def _norms(lab, tape, terms) -> dict[int, float]:
+def _norms(lab, tape, terms) -> tuple[dict[int, float], dict[int, float]]:
+    """Of each term: the norm of its gradient, and the entries of one sample that it is the mean or the sum of."""
     arm = lab.program.fresh()
     made, held = tape.run(arm.bindings), trainable(arm, lab.program.tapes)
+    makers = {slot: node for node in tape.nodes for slot in node.outputs}
+    root = next((n for n in reversed(tape.nodes) if n.module is not None and made[n.outputs[0]].dim()), None)
+    batch = len(made[root.outputs[0]]) if root else 1
+    entries = {slot: max([made[ref.index].numel() for ref in references(makers[slot].args) if isinstance(ref, Slot)], default=0) / batch
+               for slot in terms}
     found = {}
     for slot, weight in terms.items():
         if not made[slot].requires_grad:
@@ -86,14 +97,14 @@ def _norms(lab, tape, terms) -> dict[int, float]:
             continue
         gradients = torch.autograd.grad(weight * made[slot].sum(), held, retain_graph=True, allow_unused=True)
         found[slot] = float(sum(g.pow(2).sum() for g in gradients if g is not None) ** 0.5)
-    return found
+    return found, entries
 
 
-def _train(lab, order: list[int], factor: float) -> tuple[list[float], bool]:
-    """(values of the first term while it counts `factor` times, whether it does not care which sample an output belongs to)."""
+def _train(lab, order: list[int], factor: float) -> tuple[list[float], float]:
+    """(values of the first term while it counts `factor` times, how much it cares in the end which sample an output belongs to)."""
     _, first = first_tape(lab)
     arm, flat = train_terms(lab, {order[0]: factor}, shown=lambda n: n == order[0])
-    return flat, _deaf(arm, first, list(split(first))[order[0]])
+    return flat, _matters(arm, first, list(split(first))[order[0]])
 
 
 def train_terms(lab, factors: dict[int, float], shown) -> tuple:
@@ -117,12 +128,12 @@ def train_terms(lab, factors: dict[int, float], shown) -> tuple:
     return arm, values
 
 
-def _deaf(arm, tape, slot: int) -> bool:
-    """Whether a term stays nearly the same when the last model's outputs are handed on by one sample."""
+def _matters(arm, tape, slot: int) -> float:
+    """By how much of its value a term rises when the last model's outputs are handed on by one sample."""
     root = next(n for n in reversed(tape.nodes) if n.module is not None)
     with torch.no_grad():
         made = tape.run(arm.bindings)
         given = {s: made[s].roll(1, 0) if made[s].dim() else made[s] for s in root.outputs}
         own = float(tape.run(arm.bindings, given={s: made[s] for s in root.outputs})[slot].sum())
         others = float(tape.run(arm.bindings, given=given)[slot].sum())
-    return others - own < DEAF * abs(own)
+    return (others - own) / max(abs(own), 1e-12)
