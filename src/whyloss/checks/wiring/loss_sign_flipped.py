@@ -13,8 +13,9 @@ class LossSignFlipped(Check):
     """A loss that should fall is made to rise.
 
     Sees      maximize and the sign of the rate in each optimizer; loss functions called and the value differentiated; a
-              log-softmax in front of a loss that starts at minus the value of a guess; the angle between each of the first
-              updates and the gradient it was given, whoever made the update.
+              log-softmax in front of a loss that starts at minus the value of a guess; a loss written by hand that is below 0
+              from the start and falls to a multiple of that; the angle between each of the first updates and the gradient it
+              was given, whoever made the update.
     Expects   a loss function's value differentiated with its own sign.
     Means     maximize=True, a negative rate, or a minus sign too many (or too few, on log-probabilities).
     Not for   rewards that are maximised, adversarial losses, likelihoods of continuous values, cosine similarities.
@@ -25,6 +26,7 @@ class LossSignFlipped(Check):
     near: float = 0.5  # of log C
     uphill: float = 0.1  # cosine of an update with the gradient
     risen: float = 2.0  # times the first loss
+    sunk: float = 4.0   # times a first loss below 0
 
     stage = "wiring"
     needs = (Need("loss", "run", points=10),)
@@ -55,6 +57,10 @@ class LossSignFlipped(Check):
                     yield self._negative(made or where, f"loss {first:.4g} at the start, which is minus the {chance:.3g} "
                                          f"of a guess, and {last:.4g} at the end", "log_softmax")
                     return
+        if not known and one_loss and max(losses) < 0 and last < self.sunk * first:
+            # a log-density, a reward or a critic's score may fall like that too: turned round it has no lower bound, or no labels
+            yield self._negative(made, f"the loss is {first:.4g} at the start and {last:.4g} at the end, below 0 throughout", "loss",
+                                 asks={"bottomless": True, "unseen": True})
 
     def _ascending(self, evidence, run, known, first, last):
         active = stepping(evidence, run)
@@ -87,9 +93,9 @@ class LossSignFlipped(Check):
                            message="The loop's own update adds the gradient where it should subtract it: each step goes uphill.",
                            remedies=("subtract: p -= rate * p.grad",), explains=("diverged", "non-finite", "plateau-high"))
 
-    def _negative(self, where, measured, subject):
+    def _negative(self, where, measured, subject, asks=None):
         return self.suspect(
-            "loss-sign-flipped", subject=subject, step=0, location=where, measured=measured,
+            "loss-sign-flipped", subject=subject, step=0, location=where, measured=measured, asks=asks or {},
             expected="a loss of 0 or more",
             message="The negative of a loss is minimised: it falls without bound while the predictions get worse.",
             remedies=(f"turn the sign of the loss ({where})",), explains=("diverged", "metric-does-not-follow-loss"))

@@ -11,6 +11,7 @@ from whyloss.laboratory.sandbox import Plan
 from whyloss.sources import copies
 
 DEFAULT_RATE = 1e-3
+SUNK = 4.0     # times its first value: a loss that falls so far below 0 has no bound
 
 
 def same_kind(arm, parameters):
@@ -144,9 +145,19 @@ def flip_sign(lab, asks):
     if asks.get("uphill"):
         return _downhill(lab, asks)
     control = lab.control()
-    changed = lab.train("flip-sign", Plan(loss_scale=-1.0))
-    outcome = lab.paired("flip-sign", "the sign of the objective turned", [-v for v in control], [-v for v in changed])
-    return outcome
+    changed = [-v for v in lab.train("flip-sign", Plan(loss_scale=-1.0))]
+    if asks.get("bottomless"):
+        if not _has_targets(lab):
+            raise CannotReplay("nothing but the model's outputs enters the loss: it may be a reward, or a critic's score")
+        part = max(1, len(changed) // 5)
+        begins, ends = (_middle(changed[:part]), _middle(changed[-part:])) if changed else (0.0, 0.0)
+        if not -SUNK * abs(changed[0] if changed else 0.0) < ends < begins:
+            raise CannotReplay("turned round it falls without bound as well, or does not fall: it is no loss with its sign turned")
+    return lab.paired("flip-sign", "the sign of the objective turned", [-v for v in control], changed)
+
+
+def _middle(values) -> float:
+    return float(torch.tensor(values, dtype=torch.float64).median())
 
 
 def _downhill(lab, asks):
@@ -161,11 +172,22 @@ def _downhill(lab, asks):
                       lab.train("flip-sign", adam(False)))
 
 
-def _has_labels(lab) -> bool:
-    """Whether class ids, or zeros and ones, meet the outputs of the step."""
+def _beside(lab) -> tuple:
+    """A step, and the keys of its constants that meet the outputs of the model without having gone into it."""
     tape = next(iter(lab.program.whole_tapes().values()))
     given = {ref for node in tape.nodes if node.module is not None for ref in node.inputs if isinstance(ref, int)}
-    used = {ref for node in tape.nodes if node.module is None for ref in node.inputs if isinstance(ref, int)} - given
+    return tape, {ref for node in tape.nodes if node.module is None for ref in node.inputs if isinstance(ref, int)} - given
+
+
+def _has_targets(lab) -> bool:
+    """Whether rows of numbers, not all the same, meet the outputs of the step."""
+    tape, used = _beside(lab)
+    return any(tape.constants[ref].dim() and bool((tape.constants[ref] != tape.constants[ref].flatten()[:1]).any()) for ref in used)
+
+
+def _has_labels(lab) -> bool:
+    """Whether class ids, or zeros and ones, meet the outputs of the step."""
+    tape, used = _beside(lab)
     return any(tape.constants[ref].dim() and tape.constants[ref].numel() > 1 and bool(((tape.constants[ref] == 0) | (tape.constants[ref] == 1)).all())
                or not tape.constants[ref].is_floating_point() and tape.constants[ref].dim() == 1 and tape.constants[ref].numel() > 1 for ref in used)
 

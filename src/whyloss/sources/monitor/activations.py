@@ -55,7 +55,7 @@ class Activations:
         self.careful = True                   # in the next sample: until a frame has shown that no mean is far above its std
         self.twice = True                     # in this one: the mean is taken off before anything is squared
         self.means, self.stds = Joined(), Joined()
-        self.counted: tuple = (None,)         # columns of std, 1 / entries, entries / (entries - 1)
+        self.counted: tuple = (None,)         # columns of std, 1 / entries, entries / (entries - 1), entries of each pair
         self.end()
 
     def forget(self) -> None:
@@ -84,6 +84,7 @@ class Activations:
         self.dead: list[tuple] = []           # (tap, call, entries, share of dead units) where the host knows it
         self.pairs: list[tuple] = []          # columns of mean and of std, entries
         self.heard = 0                        # calls
+        self.read: list[Order] = []           # small outputs
         self.again: list[tuple] = []          # (tap, quantity, entries, extra place) of a module's second call and later ones
 
     # ------------------------------------------------------------------ in the hook
@@ -168,6 +169,7 @@ class Activations:
             if order.lasts and len(heard) == len(taps) and len(self.orders) < KNOWN:
                 self.orders[key] = order
         order.read(outputs, self)
+        self.read.append(order)
 
     def _kind(self, values: torch.Tensor) -> Kind:
         plain = values.is_contiguous()
@@ -247,6 +249,8 @@ class Activations:
     # ------------------------------------------------------------------ on the host
     def unfinished(self) -> tuple:
         """What `finish` needs, taken along by a frame that is still on its way."""
+        for order in self.read if self.again else ():
+            order.tell_entries()
         again = [(tap.columns, quantity, count, place, tap.entries) for tap, quantity, count, place in self.again]
         return self.pairs, self.twice, again
 
@@ -256,9 +260,10 @@ class Activations:
             means, stds = self.means([pair[0] for pair in pairs]), self.stds([pair[1] for pair in pairs])
             square, variance = np.square(frame[means], dtype=np.float64), np.square(frame[stds], dtype=np.float64)
             if not twice:
-                if stds is not self.counted[0]:
-                    counts = np.repeat([float(pair[2]) for pair in pairs], [len(pair[0]) for pair in pairs])
-                    self.counted = stds, 1 / counts, counts / (counts - 1)
+                entries = [float(pair[2]) for pair in pairs]
+                if stds is not self.counted[0] or entries != self.counted[3]:
+                    counts = np.repeat(entries, [len(pair[0]) for pair in pairs])
+                    self.counted = stds, 1 / counts, counts / (counts - 1), entries
                 variance = variance * self.counted[1] - square
                 frame[stds] = np.sqrt(variance * self.counted[2])
             self.careful = not (square - CANCELS * variance).max() <= 0  # also where something is NaN
@@ -275,16 +280,16 @@ def join(frame, again: list[tuple]) -> None:
         columns_of = calls.setdefault(id(columns), (columns, {}, first))[1]
         columns_of.setdefault(quantity, []).append((count, float(frame[place])))
     for columns, rest, first in calls.values():
-        means = [(first, float(frame[columns["activation_mean"]])), *rest.get("activation_mean", [])]
-        stds = [(first, float(frame[columns["activation_std"]])), *rest.get("activation_std", [])]
+        told = {quantity: [(first, float(frame[at]))] * (first > 0) + rest.get(quantity, []) for quantity, at in columns.items()}
+        means, stds = told["activation_mean"], told["activation_std"]
         total = sum(count for count, _ in means)
         if total and len(means) == len(stds):
             mean = sum(count * value for count, value in means) / total
             square = sum(count * (std * std + value * value) for (count, value), (_n, std) in zip(means, stds)) / total
             frame[columns["activation_mean"]] = mean
             frame[columns["activation_std"]] = math.sqrt(max(square - mean * mean, 0.0)) if square == square else math.nan
-        if "active_share" in rest and "active_share" in columns:
-            shares = [(first, float(frame[columns["active_share"]])), *rest["active_share"]]
+        if "active_share" in rest:
+            shares = told["active_share"]
             frame[columns["active_share"]] = sum(count * value for count, value in shares) / max(1, sum(count for count, _ in shares))
-        if "dead_share" in rest and "dead_share" in columns:
-            frame[columns["dead_share"]] = min(float(frame[columns["dead_share"]]), *(value for _count, value in rest["dead_share"]))
+        if "dead_share" in rest:
+            frame[columns["dead_share"]] = min(value for _count, value in told["dead_share"])

@@ -86,6 +86,8 @@ def _hearing_backward(original):
     def backward(tensors, *args, **kwargs):
         # not the calls that checkpointing makes inside of backward
         if _listening and _in_backward() == -1 and not torch.compiler.is_compiling():
+            if not isinstance(tensors, (torch.Tensor, tuple, list)):
+                tensors = tuple(tensors)  # a generator gives them once
             for monitor in tuple(_listening):
                 if monitor.hand is not None:
                     monitor.hand.before_backward()

@@ -10,10 +10,13 @@ from collections import Counter
 from time import perf_counter
 
 import torch
+from torch.nn.modules import module as calling
+from torch.utils.hooks import RemovableHandle
 
 from whyloss.sources.monitor.entries import SMALL
 from whyloss.sources.monitor.tap import CALL_SECONDS, CALLS, MOST, NOTE_SECONDS, TOGETHER, Hook, Tap
 
+LOOK = 16    # samples between two looks at what no counter tells of
 _in_backward = torch._C._current_graph_task_id
 _functorch = torch._C._functorch.maybe_current_level
 _is_grad_enabled = torch.is_grad_enabled
@@ -29,7 +32,8 @@ class Chain(Hook):
         self.members = list(module)
         self.noted: list[Tap] = []   # of what is inside: those that only note their output
         self.outer: list | None = None
-        self.repeats = False       # it was called more than once in a sample
+        self.repeats = False       # in some sample it was called more than once, or a member by itself
+        self.key = self.handles = -1   # of our hooks; how many there were in the whole process when they were last looked at
         self.sample = self.calls = 0
         self.told = 0              # ReLUs whose numbers this sample has
         self.settled = False       # it is known which of them need no hook
@@ -42,11 +46,11 @@ class Chain(Hook):
         self.outer, ear.inside = ear.inside, None
         if not ear.open:
             return
+        if self.handles != RemovableHandle.next_id:
+            self.look(1)
         again = self.sample == ear.sample
-        if again and not self.repeats:
-            self.repeats = True
-            for tap in self.noted:
-                tap.sample, tap.calls, tap.entries = ear.sample, 1, tap.kind.count
+        if again:
+            self.apart()
         if not again and self.noted and _is_grad_enabled() and not _is_tracing() and _functorch() is None and _in_backward() == -1:
             ear.inside = []
 
@@ -67,11 +71,24 @@ class Chain(Hook):
             self.calls += 1
         ear.seconds += CALL_SECONDS
 
+    def apart(self) -> None:
+        """A member is heard outside of the first call: from now on each of them counts its calls."""
+        if self.repeats or not self.ear.open:
+            return
+        self.repeats = True
+        if self.sample == self.ear.sample:
+            for tap in self.noted:
+                if tap.sample != self.sample:
+                    tap.sample, tap.calls, tap.entries = self.sample, 1, 0   # how many is told by what was read
+
     def _heard(self, inside: list[tuple]) -> None:
         ear = self.ear
         if self.repeats:
-            for tap, call, values, _version in inside:
-                tap.sample, tap.calls, tap.entries = ear.sample, call, values.numel()
+            for at, (tap, _call, values, version) in enumerate(inside):
+                call = tap.calls + 1 if tap.sample == ear.sample else 1
+                tap.sample, tap.calls, inside[at] = ear.sample, call, (tap, call, values, version)
+                if call == 1:
+                    tap.entries = values.numel()
         ear.held += SMALL * len(inside)   # at most
         ear.heard += len(inside)
         ear.pending += inside
@@ -85,20 +102,39 @@ class Chain(Hook):
         self.module._forward_hooks.pop(key, None)
         self.module._forward_pre_hooks.pop(key, None)
 
-    def look(self) -> None:
-        """A hook of somebody else's may change what a module gives: such ReLUs are listened to again. Called while ours are off."""
+    def look(self, ours: int) -> list[int]:
+        """A hook of somebody else's may change what a module gives: such ReLUs are listened to again. ours: hooks on the module before;
+        1 while we listen. -> the columns of these ReLUs"""
+        self.handles = RemovableHandle.next_id
         if not self.settled:
-            return
-        for pair in [(before, relu) for before, relu in self.pairs
-                     if before.module._forward_hooks or relu.module._forward_hooks or relu.module._forward_pre_hooks]:
-            before, relu = pair
+            return []
+        everywhere = bool(calling._global_forward_hooks or calling._global_forward_pre_hooks)
+        between = [(before, relu) for before, relu in self.pairs
+                   if everywhere or len(before.module._forward_hooks) > ours or relu.module._forward_hooks or relu.module._forward_pre_hooks
+                   or "forward" in relu.module.__dict__]
+        self._hook(between, listening=bool(ours))
+        self.pairs = [pair for pair in self.pairs if pair not in between]
+        return [at for _before, relu in between for at in relu.columns.values()]
+
+    def _hook(self, pairs: list[tuple[Tap, Tap]], *, listening: bool) -> None:
+        for before, relu in pairs:
             before.chain, relu.follows = None, False
-            self.pairs.remove(pair)
+            if listening:
+                relu.module._forward_hooks[self.key] = relu.hear
+        if pairs:
             self.ear.orders.clear()
+
+    def leave(self, key: int) -> None:
+        """No ReLU is left: the members are modules like any others."""
+        self.take_off(key)
+        for tap in self.noted:
+            tap.listens, tap.home = tap.hear, None
+            if tap.module._forward_hooks.get(key) == tap.note:
+                tap.module._forward_hooks[key] = tap.hear
 
     def settle(self, key: int) -> list[int]:
         """A sample is over. key: of the hooks. -> columns whose numbers do not hold"""
-        told, self.told = self.told, 0
+        told, self.told, self.key = self.told, 0, key
         called, same = self.sample == self.ear.sample, list(self.module) == self.members
         if not self.settled:
             if called:
@@ -106,10 +142,8 @@ class Chain(Hook):
                 self._note(key)
             return []
         if same and told == len(self.pairs) * self.calls * called:
-            return []
-        for before, relu in self.pairs:
-            before.chain, relu.follows, relu.module._forward_hooks[key] = None, False, relu.hear
-        self.ear.orders.clear()
+            return self.look(1) if self.ear.sample % LOOK == 0 else []
+        self._hook(self.pairs, listening=True)
         wrong, self.pairs = [at for _before, relu in self.pairs for at in relu.columns.values()], []
         return wrong
 
@@ -125,7 +159,7 @@ class Chain(Hook):
         self.noted = [tap for tap in self.taps if id(tap.module) in inside and not tap.follows and tap.kind is not None and
                       tap.sample == self.sample and tap.calls == self.calls and tap.module._forward_hooks.get(key) == tap.hear]
         for tap in self.noted:
-            tap.listens = tap.note
+            tap.listens, tap.home = tap.note, self
             tap.module._forward_hooks[key] = tap.note
 
     def _may(self, before: Tap, relu: Tap) -> bool:

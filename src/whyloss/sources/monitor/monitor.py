@@ -272,7 +272,7 @@ class Monitor:
         if self.sampler.open and self._inside is None:
             self.sampler.activations.flush()
         for loss in tensors:
-            if loss.numel() != 1:
+            if not isinstance(loss, torch.Tensor) or loss.numel() != 1:  # a GradientEdge has no value
                 continue
             plain = ears.unscaled(loss)
             if plain.is_cpu or self.stop_on_nonfinite:
@@ -387,6 +387,8 @@ class Monitor:
             self._losses = self._carried
         if sampler.open and id(known) not in sampler.done and known.plan is not None:
             sampler.after(known, optimizer, closure, self.pace.every == 1)
+        elif known.plan is not None:
+            known.plan.after = []   # a second step in one sample, whose change nobody reads
         self._take_loss(known, step)
         known.step += 1
         self._steps = known.last = self._steps + 1

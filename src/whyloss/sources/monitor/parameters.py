@@ -21,6 +21,7 @@ _grad, _version = attrgetter("grad"), attrgetter("_version")
 _PLAIN = torch.float32, torch.float16, torch.bfloat16
 CHUNK = 1 << 16       # entries whose difference stays in the cache
 LOOK = 8              # samples between two looks at whether a parameter is what it was
+ALL = 1, 2, 4, 16, 64, 256    # samples in which all are looked at
 FEW = 3               # parameters of one shape, for which a matrix does not pay
 
 
@@ -157,18 +158,21 @@ class Plan:
         return row_norms(read) if group.small else row_norms(read).mul_(group.scales())
 
     def _untouched(self) -> bool:
-        """Whether the weights are as the last step left them. Each LOOK-th time one of them, another in turn, is compared with what was kept."""
+        """Whether the weights are as the last step left them. At first all are compared with what was kept: weights that are clipped or averaged
+        after each step are as a rule so from the beginning; later one of them, another in turn, each LOOK-th time."""
         if list(map(_version, self.held)) != self.versions:
             return False
         self.used += 1
+        if self.used in ALL:
+            self.trusts = all(_alike(self._read(group, group.held), entry[0]) for group, entry in zip(self.groups, self.after) if entry is not None)
+            return self.trusts
         if self.used % LOOK:
             return True
         at = self.used // LOOK % len(self.held)
         for group, entry in zip(self.groups, self.after):
             if at < len(group.held):
                 if entry is not None:
-                    now = self._read(group, group.held[at:at + 1])[0]
-                    self.trusts = torch.equal(now, entry[0][at])
+                    self.trusts = _alike(self._read(group, group.held[at:at + 1]), entry[0][at:at + 1])
                 return self.trusts
             at -= len(group.held)
         return True
@@ -213,6 +217,11 @@ def largest_gradients(members: list[Watched]) -> list[tuple[Watched, float]]:
     """The largest absolute entry of each gradient that is there: tells an underflow from a true zero, an overflow from an inf."""
     pairs = [(member, numbers(member.tensor.grad)) for member in members]
     return [(member, float(grad.abs().max())) for member, grad in pairs if grad is not None]
+
+
+def _alike(now, kept) -> bool:
+    """What was read of parameters, as rows or one by one: whether it is the same."""
+    return len(now) == len(kept) and all(a.dtype is b.dtype and torch.equal(a, b) for a, b in zip(now, kept))
 
 
 def _distance(now: torch.Tensor, before: torch.Tensor) -> torch.Tensor:

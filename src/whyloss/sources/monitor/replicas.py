@@ -195,7 +195,7 @@ class Replicas:
                     self._sample("rank_weights", held, held.parameters, held.syncs)
                 self._batch(held, loss)
                 continue
-            if due(held.alone) and loss is not None:
+            if due(held.alone) and isinstance(loss, torch.Tensor):   # not a GradientEdge
                 held.reaches = any(id(leaf) in held.ids for leaf in leaves_of(loss)[0])
             if held.reaches:
                 held.own = True

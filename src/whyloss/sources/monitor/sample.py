@@ -228,7 +228,7 @@ class Sampler:
     def end(self, unread: list = ()) -> Flight:
         """Close the sample and send it to the host, with the losses that still wait on the device: (subject, column, step, tensor)."""
         if self.taps is not None:
-            self.deaf = 0 if self.activations.heard else self.deaf + 1
+            self.deaf = 0 if self.activations.heard or self.activations.inside else self.deaf + 1   # inside: of a Sequential that raised
             if self.deaf >= DEAF and self.taps.taps:
                 self.rest()
                 self.taps.closed["the model"] = "no module was heard: a compiled function calls it, or other code than forward"

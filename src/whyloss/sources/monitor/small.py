@@ -71,7 +71,7 @@ class Part:
     def read(self, outputs: tuple, ear) -> None:
         kind = self.kind
         mine = self.pick(outputs) if self.pick else (outputs[self.only],)
-        rows = torch.cat(mine if kind.plain else list(map(in_memory_order, mine))).view(-1, kind.count)
+        rows = torch.cat(mine if kind.plain else list(map(in_memory_order, mine))).reshape(-1, kind.count)  # copied where all are channels last
         rows = rows if rows.dtype is torch.float32 else rows.float()
         if self.thin:
             if self.active:
@@ -98,8 +98,6 @@ class Order:
             if kind is None or not kind.fits(values):
                 kind = tap.kind = kind_of(values)
             parts.setdefault(id(kind), (kind, []))[1].append((place, tap, call))
-            if call == 1 and tap.chain is not None:
-                tap.follower.entries = kind.count
         self.parts = [Part(kind, entries, exact) for kind, entries in parts.values()]
         self.lasts = all(part.kind.plain for part in self.parts)   # strides are not asked again
         self.taps, self.calls = tuple(tap for tap, _call, _values in heard), tuple(call for _tap, call, _values in heard)
@@ -114,6 +112,13 @@ class Order:
     def read(self, outputs: tuple, ear) -> None:
         for part in self.parts:
             part.read(outputs, ear)
+
+    def tell_entries(self) -> None:
+        """To the taps, of their first call. Asked only where one was called again."""
+        for part in self.parts:
+            for tap, call, entries in part.whole.who + part.behind.who:
+                if call == 1:
+                    tap.entries = entries
 
 
 def unwritten(outputs: tuple, versions: tuple) -> bool:

@@ -50,6 +50,7 @@ class Tap(Hook):
         self.kind = None         # of its last small output
         self.chain = self.follower = None   # of a ReLU behind it that has no hook of its own: where that is, and its tap
         self.follows = False     # it is such a one
+        self.home = None         # the chain that it notes its output for
         self.listens = self.hear # its forward hook
 
     def hear(self, module, args, output):
@@ -84,7 +85,7 @@ class Tap(Hook):
             if count > SMALL:
                 ear.big(self, values)
                 return
-            if self.at_once:
+            if self.at_once or values.is_inference():  # the latter have no version that tells whether they are overwritten
                 values = values.detach().clone()
             pending = ear.pending
             pending.append((self, call, values, values._version))
@@ -96,18 +97,22 @@ class Tap(Hook):
         finally:
             ear.seconds += perf_counter() - began + CALL_SECONDS
 
-
     def note(self, module, args, output):
         """The forward hook inside of a Chain, which has asked what `hear` asks. As short as can be: it runs a hundred times."""
         if _is_compiling():
             return
         inside = self.ear.inside
-        if inside is None or type(output) is not _Tensor or output.dtype is not _float32 or output.numel() > SMALL:
+        if inside is None and self.home is not None:
+            self.home.apart()
+        if inside is None or type(output) is not _Tensor or output.dtype is not _float32 or not 1 < output.numel() <= SMALL:
             self.hear(module, args, output)
             return
         if self.at_once:
             output = output.detach().clone()
-        inside.append((self, 1, output, output._version))
+        try:
+            inside.append((self, 1, output, output._version))
+        except RuntimeError:  # an inference tensor has none
+            self.hear(module, args, output)
 
 
 class Mute:
@@ -119,6 +124,11 @@ class Mute:
     @property
     def ear(self):
         return self
+
+    home = ear
+
+    def apart(self):
+        return None
 
     def hear(self, module, args, output):
         return None

@@ -57,7 +57,7 @@ class Taps:
     def put_on(self) -> None:
         self.on, key = True, self.key
         for chain in self.chains:
-            chain.look()
+            chain.look(0)
             chain.module._forward_hooks[key] = chain.hear
             chain.module._forward_pre_hooks[key] = chain.begins
         for tap in self.taps:
@@ -71,7 +71,7 @@ class Taps:
         wrong = [at for chain in self.chains for at in chain.settle(self.key)]
         for chain in [chain for chain in self.chains if chain.settled and not chain.pairs]:
             self.chains.remove(chain)
-            chain.take_off(self.key)
+            chain.leave(self.key)
         return wrong
 
     def take_off(self) -> None:
