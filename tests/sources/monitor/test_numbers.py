@@ -32,7 +32,7 @@ def compared(model, loss, steps=9, optimizer=None, **how):
         for step in range(steps):
             heard = {}
             optimizer.zero_grad()
-            loss(step, lambda name, output: heard.setdefault(name, []).append(output.detach().clone())).backward()
+            loss(step, lambda name, output, heard=heard: heard.setdefault(name, []).append(output.detach().clone())).backward()
             optimizer.step()
             for name, outputs in heard.items():
                 expected[name, step] = by_hand(outputs)
