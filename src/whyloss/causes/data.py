@@ -1,7 +1,7 @@
 """Causes in what is fed in: inputs, labels, and how they are paired."""
 
 from whyloss.cause import Cause, Prediction
-from whyloss.causes.predictions import shown, wins_a_little
+from whyloss.causes.predictions import shown, shown_or_wins_a_little
 
 CAUSES = [
     Cause(
@@ -222,6 +222,7 @@ CAUSES = [
             "keep the axis that the label depends on until the last layers",
         ),
         source="data processing inequality: what one stage loses no later one brings back",
-        prediction=Prediction("align-columns", "with each column in one place the same batches are learned", wins_a_little),
+        prediction=Prediction("align-columns", "with each column in one place the same batches are learned, or later steps are never read",
+                              shown_or_wins_a_little),
     ),
 ]

@@ -1,6 +1,7 @@
 """Causes in the training loop: which calls are made, in which order, on which objects."""
 
 from whyloss.cause import Cause, Prediction
+from whyloss.causes.predictions import wins_or_halves, wins_where_between
 
 CAUSES = [
     Cause(
@@ -85,7 +86,8 @@ CAUSES = [
             "set `requires_grad=False` on what should stay fixed, so that the intention is visible",
         ),
         source="PyTorch documentation, Optimizer.add_param_group",
-        prediction=Prediction("fresh-optimizer", "an optimizer over all trainable parameters reaches a lower loss"),
+        prediction=Prediction("fresh-optimizer", "an optimizer over all trainable parameters reaches a lower loss",
+                              wins_where_between),
     ),
     Cause(
         "modules-not-registered", "loop",
@@ -148,6 +150,7 @@ CAUSES = [
         prediction=Prediction(
             "constant-learning-rate",
             "at the first learning rate, kept constant, the loss goes on falling",
+            wins_or_halves,
         ),
     ),
     Cause(

@@ -6,6 +6,8 @@ Experiments with two arms are read by `whyloss.cause.remedy_wins`, the default o
 from whyloss.cause import remedy_wins, tail
 from whyloss.evidence import Evidence
 
+NEARLY_THERE = 0.9   # of the way to the floor
+
 
 def shown(evidence: Evidence, run: str) -> bool:
     """True if the experiment recorded that the dependence (or independence) it looks for is there."""
@@ -23,6 +25,11 @@ def wins_a_little(evidence: Evidence, run: str) -> bool:
     return remedy_wins(evidence, run, share=0.125)
 
 
+def shown_or_wins_a_little(evidence: Evidence, run: str) -> bool:
+    """True if the experiment recorded an exact fact, or its changed arm wins by an eighth."""
+    return shown(evidence, run) or wins_a_little(evidence, run)
+
+
 def wrong_derivative(evidence: Evidence, run: str) -> bool:
     """True if a backward does not fit its forward, and autograd's derivative in its place does not end higher (with a surrogate it would)."""
     if not evidence.fact("mismatch", run=run, default=False):
@@ -31,3 +38,14 @@ def wrong_derivative(evidence: Evidence, run: str) -> bool:
         return True
     control, changed = evidence.series("loss", run=f"{run}/control").array(), evidence.series("loss", run=f"{run}/changed").array()
     return bool(evidence.fact("certain", run=run, default=False) and len(changed) and tail(changed) <= tail(control))
+
+
+def wins_or_halves(evidence: Evidence, run: str) -> bool:
+    """True if the changed arm wins; by half where the training came most of the way, since a rate kept high is seldom worse on a few batches."""
+    seen = evidence.fact("learned", default={})
+    return halves(evidence, run) if seen.get("learned") and seen.get("share", 1.0) >= NEARLY_THERE else remedy_wins(evidence, run)
+
+
+def wins_where_between(evidence: Evidence, run: str) -> bool:
+    """True if the changed arm wins; by an eighth where exact facts say that layers in the middle of a trained model were left out."""
+    return wins_a_little(evidence, run) if evidence.fact("between", run=run, default=False) else remedy_wins(evidence, run)

@@ -29,6 +29,11 @@ class Gradients:
         self.consumed: dict[int, torch.Tensor] = {}  # .grad objects a step has used
         self.tainted: set[int] = set()      # old, used gradient was still there when a backward added to it
         self.discarded: dict[int, str | None] = {}   # unused gradient was cleared: where
+        self.waiting: dict[int, int] = {}   # backward passes whose gradient waits in .grad for a step
+        self.lost: dict[int, int] = {}      # and those whose gradient was cleared, unread, since the last step
+        self.lost_at: str | None = None
+        self.just_lost: dict[int, int] = {}   # those of them that were cleared since the last backward
+        self.looked_at = False              # somebody outside the optimizers read a .grad since the last backward
         self.snapshot: dict[int, torch.Tensor] = {}
         self.moved: set[int] = set()        # whose values were seen to change
         self.slopes: dict[int, torch.Tensor] = {}    # the gradients at the snapshot, in the first steps
@@ -112,6 +117,7 @@ class Gradients:
         self.clipped = self.unscaled = False
         self.discarded = {key: at for key, at in self.discarded.items() if key not in self.fresh}
         self.norm_after_backward = self._total(self.reached)
+        self._wait()
         scale = self.scale_now()
         watch.observe("grad_norm_total", self.norm_after_backward / scale, where or "backward")
         if not math.isfinite(self.norm_after_backward) and scale == 1.0 and watch.first_non_finite is None:
@@ -125,6 +131,13 @@ class Gradients:
                            _dense(self.parameters[key])}
             self.snapshot_window = watch.window_count
             self.backward_clock = watch.clock
+
+    def _wait(self) -> None:
+        """Notes whose gradient a step should use now: not one that is not finite, nor that of a backward to an input (an attack, say)."""
+        self.looked_at, self.just_lost = False, {}
+        if 0 < self.norm_after_backward < math.inf and all(isinstance(leaf, torch.nn.Parameter) for leaf in self.reached):
+            for leaf in self.reached:
+                self.waiting[id(leaf)] = self.waiting.get(id(leaf), 0) + 1
 
     def _total(self, leaves) -> float:
         grads = [leaf.grad.coalesce().values() if leaf.grad.is_sparse else local(leaf.grad) for leaf in leaves if leaf.grad is not None]
@@ -180,6 +193,10 @@ class Gradients:
         self.slopes = {}
 
     def read(self, where) -> None:
+        self.looked_at = True
+        for key, count in self.just_lost.items():  # what was asked for is the gradient of something else, an input say
+            self.lost[key] -= count
+        self.just_lost = {}
         if where is not None:
             self.readers[where] = self.readers.get(where, 0) + 1
 
@@ -229,9 +246,17 @@ class Gradients:
             "discarded": sum(id(p) in self.discarded for p in held),
             "clipped": self.clipped, "unscaled": self.unscaled, "scale": self.scale_now(),
         }
+        row.update(self._thrown_away(grads))
         self.leftovers.before_step(optimizer, held, row)
         watch.observe("step", row, facts.optimizer_name(watch, optimizer))
         return held
+
+    def _thrown_away(self, held) -> dict:
+        """Of most of the tensors with a gradient: backward passes cleared since the last step, and those that this step uses."""
+        both = [(self.lost[id(p)], self.waiting.get(id(p), 0)) for p in held if self.lost.get(id(p))]
+        if 2 * len(both) <= len(held):
+            return {"lost": 0}
+        return {"lost": min(lost for lost, _ in both), "used": max(used for _, used in both), "lost_at": self.lost_at}
 
     def _total_at_backward(self, held) -> float:
         reached = {id(p) for p in self.reached}
@@ -245,6 +270,9 @@ class Gradients:
                 key = id(parameter)
                 self.fresh.discard(key)
                 self.discarded.pop(key, None)
+                self.waiting.pop(key, None)
+                self.lost.pop(key, None)
+                self.just_lost.pop(key, None)
                 if parameter.grad is not None:
                     self.consumed[key] = parameter.grad
         if watch.first_non_finite is None:
@@ -263,6 +291,10 @@ class Gradients:
             if key in self.fresh:
                 self.fresh.discard(key)
                 self.discarded[key] = where
+            waiting = self.waiting.pop(key, 0)
+            if waiting and not self.looked_at:
+                self.lost[key], self.lost_at = self.lost.get(key, 0) + waiting, where
+                self.just_lost[key] = waiting
 
     def scale_now(self) -> float:
         """Factor the gradients still carry from a GradScaler."""

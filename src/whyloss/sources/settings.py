@@ -76,6 +76,10 @@ class Settings:
                        self.scheduled_at.get(key) or written.key_writes("lr", sources) or self.watch.optimizer_places.get(key),
                        changes=row["changes"], after=row["after"])
         self._rates(sources)
+        if not self.scheduled_at and any(len(set(series.values)) > 1 for series in self.watch.evidence.by_subject("learning_rate").values()):
+            where = written.key_writes("lr", sources, dicts=False)
+            if where:
+                self.watch.observe("rate_written", where)
 
     def _note(self, kind, subject, given, used, where, **more) -> None:
         self.watch.observe("unapplied_setting", {"kind": kind, "subject": subject, "given": given, "used": used, **more}, where or "?")

@@ -459,6 +459,7 @@ class Watch:
             self.observe("clip", {"limit": float(limit), "before": before, "after": after,
                                   "scale": self.gradients.scale_now()}, where or "clip")
             self.gradients.clipped = True
+            self.gradients.looked_at |= not math.isfinite(limit)  # so the norm is measured
 
     def scheduled(self, scheduler, where) -> None:
         with self._guard():

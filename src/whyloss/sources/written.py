@@ -44,12 +44,12 @@ def attribute_writes(name: str, sources) -> str | None:
     return None
 
 
-def key_writes(name: str, sources) -> str | None:
-    """The first line with `something[name] = ...` or {name: ...}."""
+def key_writes(name: str, sources, *, dicts: bool = True) -> str | None:
+    """The first line with `something[name] = ...` or, unless told not to, {name: ...}."""
     for file, tree in sources:
         for node in ast.walk(tree):
             stored = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _constant(node.slice) == name
-            if stored or isinstance(node, ast.Dict) and any(_constant(key) == name for key in node.keys):
+            if stored or dicts and isinstance(node, ast.Dict) and any(_constant(key) == name for key in node.keys):
                 return f"{place.shown(file)}:{node.lineno}"
     return None
 

@@ -30,16 +30,26 @@ def test_names_the_line_that_clears_too_early():
     assert "1.5 after backward, 0 at the step" in found.measured
 
 
-def test_suspects_a_clear_after_every_micro_batch():
-    found, = findings(GradientsDiscarded(), loop(step(), backwards=160, zeros=160))
-
-    assert found.status == "suspected" and "160 backward passes, 160 clears, 40 steps" in found.measured
+LOSES = {"lost": 3, "used": 1, "lost_at": "train.py:22"}
 
 
-def test_only_notes_it_where_the_run_learned():
-    found, = findings(GradientsDiscarded(), loop(step(), backwards=160, zeros=160, learned=[{"learned": True, "share": 0.9}]))
+def test_proves_a_clear_after_every_micro_batch_whether_or_not_it_learned():
+    found, = findings(GradientsDiscarded(), loop(step() | LOSES, backwards=160, zeros=160, learned=[{"learned": True, "share": 0.95}]))
 
-    assert found.status == "note"
+    assert found.status == "proven" and found.subject == "Adam" and str(found.location) == "train.py:22"
+    assert "120 of 160 backward passes" in found.measured
+
+
+def test_spares_batches_that_are_skipped_now_and_then():
+    rows = [step() | (LOSES if at % 4 == 0 else {"lost": 0}) for at in range(40)]
+    evidence = evidence_from(step={"Adam": rows}, totals=[{"optimizer_steps": 40, "optimizers": 1}])
+
+    assert findings(GradientsDiscarded(), evidence) == []
+
+
+def test_spares_two_optimizers_and_steps_with_a_closure():
+    for totals in ({"optimizer_steps": 40, "optimizers": 2}, {"optimizer_steps": 90, "optimizers": 1}):
+        assert findings(GradientsDiscarded(), evidence_from(step={"Adam": [step() | LOSES] * 40}, totals=[totals])) == []
 
 
 def test_spares_a_clear_before_backward():

@@ -88,3 +88,23 @@ def test_a_term_whose_tensors_an_optimizer_holds_later_is_no_proof():
     found, = findings(ParametersNotInOptimizer(), loop(OUTSIDE, term_outside_optimizers={"train.py:20": [term] * 4}))
 
     assert found.status == "suspected"
+
+
+def chain(**more):
+    return evidence_from(loss=[2.3] * 5, optimizer={"Adam": optimizer()}, layer={name: [{"kind": "Linear"}] for name in ("first", "middle", "last")},
+                         parameter={"first.weight": parameter(), "middle.weight": OUTSIDE, "last.weight": parameter()}
+                         | more.pop("parameters", {}), **more)
+
+
+def test_asks_for_longer_where_fresh_layers_lie_between_trained_ones():
+    found, = findings(ParametersNotInOptimizer(), chain())
+
+    assert found.status == "suspected" and found.asks == {"between": True}
+
+
+def test_does_not_where_something_was_loaded_or_trained_before():
+    norm = parameter(kind="LayerNorm", shape=[4], initial={"std": 0.2})
+
+    for evidence in (chain(state_loaded={"train.py:3": [{}]}), chain(parameters={"norm.weight": norm})):
+        found, = findings(ParametersNotInOptimizer(), evidence)
+        assert found.asks == {}

@@ -44,3 +44,28 @@ def test_spares_warm_restarts():
 
 def test_spares_a_long_warm_up():
     assert findings(SchedulerCollapsesLearningRate(), loop([1e-7] * 60 + [0.1] * 40)) == []
+
+
+def by_hand(rates, *, groups=1, **more):
+    return evidence_from(learning_rate={f"SGD.group{at}": rates if at < 1 else [0.1] * len(rates) for at in range(groups)},
+                         rate_written=["train.py:20"], **more)
+
+
+def test_names_the_line_of_a_schedule_by_hand():
+    found, = findings(SchedulerCollapsesLearningRate(), by_hand([0.1, 0.05] + [0.0] * 98))
+
+    assert found.status == "suspected" and str(found.location) == "train.py:20" and found.subject == "SGD.group0"
+
+
+def test_spares_a_part_that_is_stopped_by_hand_before_the_others():
+    assert findings(SchedulerCollapsesLearningRate(), by_hand([0.1] * 20 + [0.0] * 80, groups=2)) == []
+
+
+def test_doubts_a_run_that_came_far_only_where_the_rate_is_gone_while_the_loss_falls():
+    falls, stays = [0.9 ** at for at in range(20)] + [0.12] * 80, [1.0] * 3 + [0.1] * 97
+    far = {"learned": [{"learned": True, "share": 0.95}]}
+    gone, little = [0.1] * 20 + [0.0] * 80, [0.1] * 20 + [5e-5] * 80
+
+    assert findings(SchedulerCollapsesLearningRate(), by_hand(gone, loss=falls, **far))
+    assert findings(SchedulerCollapsesLearningRate(), by_hand(gone, loss=stays, **far)) == []
+    assert findings(SchedulerCollapsesLearningRate(), by_hand(little, loss=falls, **far)) == []

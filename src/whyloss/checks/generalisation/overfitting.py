@@ -16,7 +16,8 @@ class Overfitting(Check):
     Sees      the series of training and validation loss, and of both accuracies.
     Expects   both fall and flatten.
     Means     the model learns the samples by heart: too few data for its size, or too many steps.
-    Not for   a minimum that is only noise (needs a trend after it), double descent and grokking: a prefix cannot tell.
+    Not for   a minimum that is only noise (needs a trend after it), double descent and grokking: a prefix cannot tell; a validation
+              that is far worse from its first time on, when little can be known by heart yet: its rows are others, or prepared otherwise.
     Source    Prechelt 1998; trend test after the minimum with 0 false alarms in 200 simulated pairs, "methods" 1.5.
     """
 
@@ -24,6 +25,7 @@ class Overfitting(Check):
     gap: float = 0.2      # of accuracy: a smaller one is common
     heart: float = 0.99   # training accuracy of samples known by heart
     times: float = 20.0   # validation loss over training loss
+    apart: float = 1.5    # times the training loss at the first validation
     scored: int = 100     # validation samples: of fewer, a gap this wide may be chance
 
     stage = "generalisation"
@@ -37,11 +39,21 @@ class Overfitting(Check):
         if reading.label != "overfitting" or reading.confidence < self.sure:
             yield from self._by_heart(evidence, run, train, val)
             return
+        if self._apart_at_once(train, val, reading.turning_step):
+            return
         yield self.prove("overfitting", subject="validation loss", step=reading.turning_step, explains=("overfitting",),
                          location=next(iter(evidence.by_subject("root", run)), None), measured=reading.detail,
                          expected="a validation loss that falls or stays",
                          message=f"Since step {reading.turning_step} the model improves on the training data only.",
                          remedies=(f"stop at step {reading.turning_step}", "more data or augmentation", "weight decay, dropout, or a smaller model"))
+
+    def _apart_at_once(self, train, val, turning: int) -> bool:
+        held_out = val.finite()
+        first = held_out.steps[0]
+        if turning > held_out.steps[min(1, len(held_out) - 1)] or min(held_out.values) <= 0:
+            return False
+        before = [value for step, value in zip(train.steps, train.values) if step <= first and math.isfinite(value)]
+        return len(before) >= 20 and held_out.values[0] > self.apart * median(before[-max(5, len(before) // 4):])
 
     def _by_heart(self, evidence, run, train, val):
         right, held_out = (evidence.series(name, run=run).finite() for name in ("accuracy", "val_accuracy"))

@@ -14,6 +14,7 @@ class ParametersNotInOptimizer(Check):
     Expects   every trainable tensor in some optimizer.
     Means     a head or second module was not passed on; proven where nothing that is held can be trained, or where a whole term of
               the loss reaches only tensors that no optimizer holds: a fixed network on purpose still passes a gradient on.
+              Fresh layers that run between trained ones are tried for longer, and a smaller gain tells.
     Not for   frozen parameters, updates by hand, an optimizer that comes later (GAN), inputs being optimised.
     Source    Optimizer.add_param_group; parameters compared by identity at the end of the run.
     """
@@ -38,8 +39,9 @@ class ParametersNotInOptimizer(Check):
         if idle:
             where, left_out = idle
         place = next(iter(active.values()))["place"]
+        between = say == self.suspect and not idle and self._between(evidence, run, left_out, usable)
         yield say(
-            "parameters-not-in-optimizer", subject=module_of(left_out[0]), step=0, location=place,
+            "parameters-not-in-optimizer", subject=module_of(left_out[0]), step=0, location=place, asks={"between": True} if between else {},
             measured=f"{len(left_out)} trainable tensors get gradients and are in no optimizer ({listed(left_out)}); "
                      f"{len(usable)} are", expected="0 trainable tensors outside",
             message=f"{listed(left_out, 2)} get gradients, but no optimizer holds them: they keep their initial values."
@@ -47,6 +49,20 @@ class ParametersNotInOptimizer(Check):
             remedies=(f"pass these parameters to the optimizer ({place})",
                       "or set requires_grad=False on them if they should stay fixed"),
             explains=("flat-from-start", "plateau-high", "parameters-unchanged"))
+
+    def _between(self, evidence, run, left_out, usable) -> bool:
+        """Whether layers that nobody loaded run both behind and before layers that are trained: no backbone, no reservoir, no target.
+
+        Gains of a norm that are not all alike at the start were trained before, whoever put them there.
+        """
+        order = list(evidence.by_subject("layer", run))
+        trained = any("Norm" in row["kind"] and len(row["shape"]) == 1 and row.get("initial", {}).get("std", 0.0) > 0
+                      for _, row in parameters(evidence, run))
+        if trained or evidence.has("state_loaded", run=run):
+            return False
+        outside, held = ({order.index(m) for m in map(module_of, names) if m in order} for names in (left_out, usable))
+        outside -= held
+        return any(min(held) < at < max(held) for at in outside) if held else False
 
     def _idle_term(self, evidence, run, left_out):
         """(place, tensors) of a term that, at every step that saw it, could train only what was left out."""

@@ -6,6 +6,7 @@ import torch
 
 from whyloss.errors import CannotReplay
 from whyloss.laboratory.experiments.pairs import input_key
+from whyloss.laboratory.experiments.unread import unread_steps
 from whyloss.laboratory.lab import experiment
 from whyloss.laboratory.sandbox import Plan
 
@@ -41,7 +42,12 @@ def order_changes(batches: list[torch.Tensor]) -> bool:
 
 @experiment("align-columns")
 def align_columns(lab, asks):
-    """The columns of each captured batch sorted by their mean, so that a column stands in one place throughout."""
+    """The columns of each captured batch sorted by their mean, so that a column stands in one place throughout.
+
+    asks: later_steps  True: are the later steps of a sequence read at all? (the other way to lose what the label depends on)
+    """
+    if asks.get("later_steps"):
+        return unread_steps(lab, "align-columns")
     tapes = list(lab.program.whole_tapes().values())
     given = [x for x in map(_given, tapes) if x is not None and x.dim() >= 2 and len(x) >= ROWS and x[0].numel() >= COLUMNS]
     batches = [x.reshape(len(x), -1).float() for x in given]
