@@ -253,3 +253,29 @@ def test_the_budget_holds_in_a_real_loop_within_a_wide_margin():
     assert 3 <= monitor.sampled < 60
     assert monitor.cost.share < 0.6
     assert monitor.cost.steps == 60
+
+
+def test_a_compiled_optimizer_step_is_one_graph_as_it_is_unwatched():
+    import torch._dynamo
+    from torch._dynamo.utils import counters
+
+    def graphs(watched: bool) -> int:
+        torch._dynamo.reset()
+        counters.clear()
+        model = deep(2)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        step = torch.compile(lambda: optimizer.step(), backend="eager")
+        monitor = Monitor(model, optimizer, every=1) if watched else None
+        if monitor:
+            monitor.attach()
+        for _ in range(4):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(torch.randn(32, 12)), Y).backward()
+            step()
+        if monitor:
+            monitor.close()
+            assert monitor.steps == 4 and monitor.problem is None
+        torch._dynamo.reset()
+        return counters["stats"]["unique_graphs"]
+
+    assert graphs(True) == graphs(False) == 1

@@ -7,6 +7,7 @@ is replaced because it compiles a module's hooks as part of it: ours are off bef
 
 import contextlib
 import functools
+import sys
 import weakref
 
 import torch
@@ -26,8 +27,8 @@ _in_backward = torch._C._current_graph_task_id
 def listen(monitor) -> None:
     """From now on the monitor hears."""
     if not _undo:
-        _undo.append(register_optimizer_step_pre_hook(_before_step).remove)
-        _undo.append(register_optimizer_step_post_hook(_after_step).remove)
+        _undo.append(register_optimizer_step_pre_hook(_untraced(_before_step)).remove)
+        _undo.append(register_optimizer_step_post_hook(_untraced(_after_step)).remove)
         _undo.append(_replaced(torch.autograd, "backward", _hearing_backward))
         _undo.append(_replaced(torch.amp.GradScaler, "scale", _hearing_scale))
         _undo.append(_replaced(torch.jit, "script", _scripting))
@@ -36,6 +37,13 @@ def listen(monitor) -> None:
         _of_ranks.append(monitor)
     if _of_ranks and len(_undo) == OWN:
         _undo.extend(_replaced(torch.distributed, name, _hearing_exchange) for name in EXCHANGES if hasattr(torch.distributed, name))
+
+
+def _untraced(hook):
+    """Compiled code that steps an optimizer calls the hook as it is: traced into, it would be cut into dozens of graphs. What compiles is
+    loaded only where it is loaded already."""
+    compiler = sys.modules.get("torch._dynamo")
+    return hook if compiler is None or not hasattr(compiler, "disable") else compiler.disable(hook)
 
 
 def unlisten(monitor) -> None:
