@@ -38,7 +38,8 @@ class TargetsNotNormalised(Check):
                                location=place, explains=("diverged", "plateau-high", "flat-from-start", "non-finite"),
                                measured=f"targets: mean {call['target_mean']:.4g}, standard deviation {call['target_std']:.4g}; first predictions "
                                         f"spread over {call['std']:.3g}",
-                               expected="targets of mean 0, standard deviation 1", asks={"unseen": True, "left": 1 - learned["share"]} if learned.get("learned") else {},
+                               expected="targets of mean 0, standard deviation 1",
+                               asks={"unseen": True, "left": 1 - learned["share"]} if learned.get("learned") else {},
                                message=f"The targets are of order {size:.2g}, the outputs begin near {max(abs(call['min']), abs(call['max'])):.2g}: "
                                        f"a long way for short steps.",
                                remedies=("y = (y - y.mean()) / y.std(), undone on the predictions", "start the last bias at the mean of the targets"))

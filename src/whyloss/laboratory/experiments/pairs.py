@@ -145,13 +145,14 @@ def label_permutation(lab, asks):
     line = ((x - x.mean(0)) / torch.where(spread > 1e-8, spread, torch.ones_like(spread))) @ torch.randn(x.shape[1])
     shares = torch.tensor([0.5, 0.5]) if continuous else torch.bincount(y - y.min()) / len(y)
     if len(shares) == 2 and shares.min() < RARE[0] and shares.min() * len(y) < RARE[1]:
-        raise CannotReplay(f"one of the two labels is rare ({float(shares.min()):.1%} of {len(y)} pairs): what it depends on cannot be seen in so few")
+        raise CannotReplay(f"one of the two labels is rare ({float(shares.min()):.1%} of {len(y)} pairs): too few to see what it depends on")
     pseudo = torch.bucketize(line, line.quantile(shares.cumsum(0)[:-1].clamp(0, 1)))
     power, _, _ = strength(x, graph, pseudo, continuous=False)
     # labels as rare as the given ones, and as loosely bound to the inputs as clicks, or tomorrow's prices, may be
     loose = torch.where(torch.rand(len(pseudo)) < LOOSE, pseudo[torch.randperm(len(pseudo))], pseudo)
     if strength(x, graph, loose, continuous=False)[0] < 8:
-        raise CannotReplay(f"the inputs show too little structure for the test (z = {power:.1f} for labels made from them, and below 8 with a part of those at random)")
+        raise CannotReplay(f"the inputs show too little structure for the test (z = {power:.1f} for labels made from them, and below 8 with "
+                           "a part of those at random)")
     shown = score < 4.0 and score < 0.2 * power
     lab.clear("label-permutation")
     for name, value in (("shown", shown), ("z", score), ("z_pseudo", power), ("pairs", len(x))):
