@@ -32,3 +32,13 @@ def test_spares_targets_of_order_one_and_trainings_that_learn():
     evidence = call(target_mean=6.0, target_std=22.0, std=0.3)
     evidence.add("learned", {"learned": True, "share": 0.9})
     assert findings(TargetsNotNormalised(), evidence) == []
+
+
+def test_asks_the_experiment_alone_where_the_training_learned_a_little():
+    def learned(share):
+        return evidence_from(loss_call={"train.py:31": [BASE | {"target_mean": 1e5, "target_std": 3e4, "std": 0.3}] * 3}, loss=[3.0, 2.0, 1.0],
+                             learned=[{"learned": True, "share": share}])
+    found, = findings(TargetsNotNormalised(), learned(0.4))
+
+    assert found.asks["unseen"] and abs(found.asks["left"] - 0.6) < 1e-9
+    assert findings(TargetsNotNormalised(), learned(0.9)) == []

@@ -33,3 +33,12 @@ def test_spares_augmentation_and_fine_tuning_on_some_classes():
     assert findings(TrainEvalPreprocessingDiffers(), phase(shift=0.14, log_std_ratio=-0.23)) == []
     assert findings(TrainEvalPreprocessingDiffers(), phase(shift=0.99)) == []
     assert findings(TrainEvalPreprocessingDiffers(), phase(rows=8, log_std_ratio=3.0)) == []
+
+
+def test_asks_no_experiment_where_nothing_was_learned():
+    def worse(learned):
+        return evidence_from(evaluation_inputs={"train.py:56": {195: FACT}}, accuracy=[0.9] * 20, val_accuracy={"run": {195: 0.4}},
+                             learned=[{"learned": learned, "share": 0.5}])
+
+    assert [found.asks for found in findings(TrainEvalPreprocessingDiffers(), worse(True))] == [{"unseen": True}]
+    assert findings(TrainEvalPreprocessingDiffers(), worse(False)) == []

@@ -48,3 +48,12 @@ def test_spares_a_small_gap_a_small_validation_set_and_a_low_loss():
     assert findings(Overfitting(), known_by_heart(val_accuracy=0.9)) == []
     assert findings(Overfitting(), known_by_heart(samples=20)) == []
     assert findings(Overfitting(), known_by_heart(val_loss=0.01)) == []
+
+
+def test_spares_a_validation_that_is_far_off_before_anything_can_be_known_by_heart():
+    train = [0.6 * math.exp(-at / 20) + 0.28 for at in range(400)]
+    far = evidence_from(loss=train, val_loss={"run": {40 + 20 * at: 0.8 + 0.04 * at for at in range(16)}})
+    near = evidence_from(loss=train, val_loss={"run": {40 + 20 * at: 0.4 + 0.04 * at for at in range(16)}})
+
+    assert findings(Overfitting(), far) == []
+    assert [found.cause for found in findings(Overfitting(), near)] == ["overfitting"]

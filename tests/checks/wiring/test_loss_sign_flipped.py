@@ -73,3 +73,17 @@ def test_suspects_updates_by_hand_along_the_gradient():
 def test_spares_updates_by_hand_that_go_down_and_rewards_that_rise():
     assert findings(LossSignFlipped(), by_hand([-1.0, -0.9, -0.6], RISING)) == []
     assert findings(LossSignFlipped(), by_hand([1.0, 0.9, 0.6], [-2.3 + 0.1 * at for at in range(20)])) == []
+
+
+def test_asks_whether_a_loss_by_hand_that_sinks_has_a_bound():
+    sinking = [-0.5 * 1.4 ** at for at in range(20)]
+    found, = findings(LossSignFlipped(), loop(sinking, call=None))
+
+    assert found.status == "suspected" and found.asks == {"bottomless": True, "unseen": True} and str(found.location) == "train.py:27"
+
+
+def test_spares_losses_that_sink_little_begin_above_0_or_are_several():
+    little, from_above = [-0.5 - 0.05 * at for at in range(20)], [2.0 - 1.5 * at for at in range(20)]
+    for losses in (little, from_above):
+        assert findings(LossSignFlipped(), loop(losses, call=None)) == []
+    assert findings(LossSignFlipped(), loop([-0.5 * 1.4 ** at for at in range(20)], call=None, backwards=("train.py:34", "train.py:40"))) == []

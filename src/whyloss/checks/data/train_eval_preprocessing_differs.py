@@ -37,9 +37,8 @@ class TrainEvalPreprocessingDiffers(Check):
                 continue
             spread = max(fact["log_std_ratio"], fact["overall_log_std_ratio"], key=abs)
             worse = _worse(evidence, run)
-            learned = (evidence.fact("learned", run=run) or {"learned": True})["learned"]
             if max(fact["shift"] / self.shift, abs(fact["log_std_ratio"]) / self.ratio) < 1 and worse:
-                if not learned:
+                if not (evidence.fact("learned", run=run) or {"learned": True})["learned"]:
                     continue
                 yield self.suspect("train-eval-preprocessing-differs", subject="validation input", step=column.steps[-1], location=place,
                                    explains=("validation-worse",), asks={"unseen": True}, measured=worse,

@@ -15,7 +15,7 @@ SHUFFLES = 200
 LOOSE = 0.3         # of the labels that show whether the test can see are drawn at random
 RARE = 0.1, 200     # the rarest of two classes: at least so much, or so many
 NEIGHBOURS = 5
-BETTER = 0.4
+BETTER = 0.4        # of what the whole training left: a few batches, seen often, are learned somewhat better anyway
 
 
 def input_key(tape) -> int | None:

@@ -14,8 +14,6 @@ from whyloss.sources.tape import Slot
 
 STEPS = 240
 FAR = 30.0      # times the gradient, or the weight, of the other term
-APART = 10.0    # where the other signs are clear
-CLEAR = 0.5     # of its value: what the wrong sample's output costs then
 FELL = 0.3      # of its value without the change
 DEAF = 0.1      # of its value: what the wrong sample's output costs
 WAKES = 3.0     # times as much then
@@ -72,8 +70,7 @@ def balance_terms(lab, asks):
     before, after = _median(control[-tail:]), _median(changed[-tail:])
     # a cross-entropy of shares has a floor of its own, from which it cannot fall far: there it counts that outputs are told apart at all
     wakes = matters_then > max(DEAF, WAKES * matters) and after < before
-    falls = before - after > FELL * abs(before)
-    shown = matters < DEAF and (ratio > FAR and (wakes or falls) or ratio > APART and falls and matters_then > CLEAR)
+    shown = ratio > FAR and matters < DEAF and (wakes or before - after > FELL * abs(before))
     change = f"the other term times {ratio:.3g}, the ratio of their first gradients, weights or entries; the curves show that term"
     outcome = lab.paired("balance-terms", change, control, changed)
     lab.evidence.add("shown", shown, run="balance-terms")
