@@ -147,7 +147,7 @@ def flip_sign(lab, asks):
     if asks.get("uphill"):
         return _downhill(lab, asks)
     control = lab.control()
-    changed = [-v for v in lab.train("flip-sign", Plan(loss_scale=-1.0))]
+    changed = _turned(lab.train("flip-sign", Plan(loss_scale=-1.0)))
     if asks.get("bottomless"):
         if not _has_targets(lab):
             raise CannotReplay("nothing but the model's outputs enters the loss: it may be a reward, or a critic's score")
@@ -155,7 +155,12 @@ def flip_sign(lab, asks):
         begins, ends = (_middle(changed[:part]), _middle(changed[-part:])) if changed else (0.0, 0.0)
         if not -SUNK * abs(changed[0] if changed else 0.0) < ends < begins:
             raise CannotReplay("turned round it falls without bound as well, or does not fall: it is no loss with its sign turned")
-    return lab.paired("flip-sign", "the sign of the objective turned", [-v for v in control], changed)
+    return lab.paired("flip-sign", "the sign of the objective turned", _turned(control), changed)
+
+
+def _turned(losses) -> list[float]:
+    """What has diverged stays the worst that can be."""
+    return [-v if abs(v) < float("inf") else float("inf") for v in losses]
 
 
 def _middle(values) -> float:
