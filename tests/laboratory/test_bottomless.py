@@ -1,4 +1,4 @@
-"""A loss that falls without bound: one with its sign turned has a bound when it is turned back; a critic's score and a reward have none, or no targets."""
+"""A loss that sinks without bound: with its sign turned back it has one; a critic's score and a reward have none, or no targets."""
 
 import pytest
 import torch
