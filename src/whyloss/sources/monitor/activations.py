@@ -254,23 +254,24 @@ class Activations:
         again = [(tap.columns, quantity, count, place, tap.entries) for tap, quantity, count, place in self.again]
         return self.pairs, self.twice, again
 
-    def finish(self, frame: np.ndarray, pairs: list, twice: bool, again: list) -> None:
-        """Norms -> standard deviations, several calls of a module -> one."""
+    def finish(self, table: np.ndarray, pairs: list, twice: bool, again: list) -> None:
+        """Norms -> standard deviations, several calls of a module -> one. table: (samples, columns), overwritten; one sample where `again`"""
         if pairs:
             means, stds = self.means([pair[0] for pair in pairs]), self.stds([pair[1] for pair in pairs])
-            square, variance = np.square(frame[means], dtype=np.float64), np.square(frame[stds], dtype=np.float64)
+            square, variance = np.square(table[:, means], dtype=np.float64), np.square(table[:, stds], dtype=np.float64)
             if not twice:
                 entries = [float(pair[2]) for pair in pairs]
                 if stds is not self.counted[0] or entries != self.counted[3]:
                     counts = np.repeat(entries, [len(pair[0]) for pair in pairs])
                     self.counted = stds, 1 / counts, counts / (counts - 1), entries
                 variance = variance * self.counted[1] - square
-                frame[stds] = np.sqrt(variance * self.counted[2])
+                table[:, stds] = np.sqrt(variance * self.counted[2])
             self.careful = not (square - CANCELS * variance).max() <= 0  # also where something is NaN
             if self.careful and not twice:
-                frame[stds[variance * USELESS < square]] = blank(1)[0]
+                at, which = np.nonzero(variance * USELESS < square)
+                table[at, stds[which]] = blank(1)[0]
         if again:
-            join(frame, again)
+            join(table[0], again)
 
 
 def join(frame, again: list[tuple]) -> None:

@@ -1,5 +1,7 @@
 """Samples on their way: from the device to the host, into memory and the ledger, past the alarms and on to the writers."""
 
+from itertools import takewhile
+
 import numpy as np
 
 from whyloss.sources.framefile import blank, is_absent
@@ -7,7 +9,8 @@ from whyloss.sources.monitor.pace import BEHIND
 from whyloss.sources.monitor.sample import Flight
 from whyloss.sources.monitor.sharding import holders
 
-FRAMES = 4      # samples that are looked at together: code that has just run takes a third of the time
+FRAMES = 8      # samples that are worked out together: code that has just run takes a third of the time
+JUDGED = 4      # of samples in a row, each so many steps one is judged
 
 
 class Landing:
@@ -17,7 +20,7 @@ class Landing:
         self.monitor, self.room = monitor, room
         self.flying: list[tuple[Flight, float]] = []    # with the seconds since the start
         self.unjudged: list[tuple] = []    # (step, frame, what was measured) of samples that are not judged yet
-        self.judged = -FRAMES              # step of the last one that is or will be: of samples in a row not every one is
+        self.judged = -JUDGED              # step of the last one that is or will be: of samples in a row not every one is
         self.columns = 0                   # that were told
 
     def sent(self, flight: Flight, seconds: float) -> None:
@@ -25,12 +28,17 @@ class Landing:
         self.flying.append((flight, seconds))
         in_a_row = self.monitor.pace.every == 1 and not self.monitor.writers
         if not in_a_row or len(self.flying) >= FRAMES or seconds - self.flying[0][1] > BEHIND or not flight.readings.arrived() or \
-                not self.monitor.sampler.arrive(flight):
+                not (not flight.found_inf and flight.readings.fine() or self.monitor.sampler.arrive([flight])):
             self.land()
 
     def land(self, *, wait: bool = False) -> None:
         """Samples that have arrived on the host: kept, judged and passed on."""
         while self.flying and (wait or self.flying[0][0].readings.arrived()):
+            first = self.flying[0][0]
+            if first.frame is None:
+                alike = list(takewhile(lambda flight: flight is first or flight.frame is None and flight.readings.arrived() and first.alike(flight),
+                                       (flight for flight, _seconds in self.flying)))
+                self.monitor.sampler.arrive(alike)
             flight, seconds = self.flying.pop(0)
             frame, losses = self.monitor.sampler.frame(flight)
             self.monitor.told(losses)
@@ -51,10 +59,10 @@ class Landing:
         if monitor.ledger is not None:
             monitor.ledger.frame(step, frame, seconds)
             monitor.ledger_problem()
-        if not flight.sound or not 0 <= step - self.judged < FRAMES:
+        if not flight.sound or not 0 <= step - self.judged < JUDGED:
             self.unjudged.append((step, frame))
             self.judged = step
-        if not flight.sound or len(self.unjudged) >= FRAMES:
+        if not flight.sound or len(self.unjudged) >= JUDGED:
             self.judge()
         if monitor.writers:
             values = {f"{quantity}/{subject}": float(value) for (quantity, subject), value, seen in zip(columns, frame, ~is_absent(frame)) if seen}

@@ -119,7 +119,7 @@ class Plan:
 
     @staticmethod
     def _add(readings, values, columns, inverse) -> None:
-        readings.add(values if inverse is None else values * inverse.to(values.device), columns)
+        readings.add(values if inverse is None else values * inverse.to(values.device), columns, norms=True)
 
     def read_before(self, readings: Readings) -> None:
         """The weights before the step: their norms, and what the change will be measured against."""

@@ -31,10 +31,13 @@ class Readings:
         self._parts: dict[torch.device, list[torch.Tensor]] = {}
         self._columns: dict[torch.device, list] = {}
         self._waiting: list = []
+        self._norms: list[torch.Tensor] = []     # of gradients
 
-    def add(self, values: torch.Tensor, columns) -> None:
-        """values: (n,) of any real type; columns: n places in the frame"""
+    def add(self, values: torch.Tensor, columns, *, norms: bool = False) -> None:
+        """values: (n,) of any real type; columns: n places in the frame; norms: of gradients"""
         device = values.device
+        if norms:
+            self._norms.append(values)
         if device not in self._parts:
             self._parts[device], self._columns[device] = [], []
         self._parts[device].append(values if values.dtype is torch.float32 else values.float())
@@ -57,6 +60,17 @@ class Readings:
 
     def arrived(self) -> bool:
         return all(event is None or event.query() for _host, _columns, event in self._waiting)
+
+    def fine(self) -> bool:
+        """Whether it is known without waiting, because all is on a CPU, that each gradient's norm is finite and not 0."""
+        if not all(values.is_cpu for values in self._norms):
+            return False
+        norms = torch.cat(self._norms).numpy() if self._norms else np.ones(1)
+        return 0 < norms.min() <= norms.max() < math.inf
+
+    def alike(self, other: "Readings") -> bool:
+        """Whether another sample has numbers for the same columns."""
+        return len(self._waiting) == len(other._waiting) and all(mine[1] is its[1] for mine, its in zip(self._waiting, other._waiting))
 
     def into(self, frame: np.ndarray) -> None:
         """Write what was sent into the frame; waits where it is still under way."""

@@ -57,6 +57,13 @@ class Flight:
     frame: np.ndarray | None = None              # once it has arrived, with extra places at its end
     sound: bool = False                          # and then: the norms over all gradients are finite
 
+    def alike(self, other: "Flight") -> bool:
+        """Whether both have the same numbers in the same places, so that they can be worked out together."""
+        (pairs, twice, again), (its_pairs, its_twice, its_again) = self.unfinished, other.unfinished
+        return self.plans == other.plans and not (again or its_again or self.extra or other.extra or self.missing or other.missing) and \
+            twice == its_twice and len(pairs) == len(its_pairs) and self.readings.alike(other.readings) and \
+            all(a is c and b is d and n == m for (a, b, n), (c, d, m) in zip(pairs, its_pairs))
+
 
 class Sampler:
     """Reads a model's modules and parameters, and keeps the columns of the frames."""
@@ -69,7 +76,6 @@ class Sampler:
         self.places: dict[tuple[str, str], int] = {}
         self.parts: dict[str, torch.Tensor] = {}
         self.joined: dict = {}
-        self.empty = blank(0)
         self.closed: dict[str, str] = {}       # part of the model -> why it is not seen
         self.known: dict[int, Known] = {}
         self.foreign: dict[int, weakref.ref] = {}
@@ -276,29 +282,32 @@ class Sampler:
         self.open = False
 
     # ------------------------------------------------------------------ on the host
-    def arrive(self, flight: Flight) -> bool:
-        """The numbers are on the host. At once after the step: gradients may have to be looked at again. -> whether all is well with them"""
-        for member in flight.missing:
+    def arrive(self, flights: list[Flight]) -> bool:
+        """The numbers of samples that are alike are on the host. One by one and at once after the step where gradients may have to be looked
+        at again. -> whether all is well with them"""
+        first = flights[0]
+        for member in first.missing:
             self.column("gradient_missing", member.name)
-        width = len(self.columns)
-        if len(self.empty) != width + flight.extra:
-            self.empty = blank(width + flight.extra)
-        frame = flight.frame = self.empty.copy()
-        flight.readings.into(frame)
-        skipped = bool(flight.found_inf and frame[flight.found_inf] > 0)
+        table = blank(len(self.columns) + first.extra, len(flights))
+        for flight, row in zip(flights, table):
+            flight.readings.into(row)
+        skipped = bool(first.found_inf and table[0, first.found_inf] > 0)
+        sound = np.ones(len(flights), bool)
         with np.errstate(all="ignore"):
-            for plan in flight.plans:
-                self._settle(frame, plan, skipped)
-        flight.sound = all(math.isfinite(frame[known.norm]) for known in self.known.values() if known.plan in flight.plans)
-        return flight.sound
+            for plan in first.plans:
+                known = next((k for k in self.known.values() if k.plan is plan), None)
+                self._settle(table, plan, known, skipped)
+                if known is not None:
+                    sound &= np.isfinite(table[:, known.norm])
+            self.activations.finish(table, *first.unfinished)
+        for flight, row, flight.sound in zip(flights, table, sound.tolist()):
+            flight.frame = row.copy()
+        return bool(sound.all())
 
     def frame(self, flight: Flight) -> tuple[np.ndarray, list]:
-        """The numbers of a sample. -> (columns,) float32, ABSENT where not measured; (subject, step, loss) of the losses read with it"""
-        if flight.frame is None:
-            self.arrive(flight)
+        """The numbers of a sample that has arrived. -> (columns,) float32, ABSENT where not measured; (subject, step, loss) of the losses
+        read with it"""
         frame = flight.frame
-        with np.errstate(all="ignore"):
-            self.activations.finish(frame, *flight.unfinished)
         losses = [(subject, step, float(frame[place])) for subject, step, place in flight.losses]
         frame = frame[:len(frame) - flight.extra]
         for at, value in flight.host.items():
@@ -307,29 +316,33 @@ class Sampler:
             frame[self.places["gradient_missing", member.name]] = 1.0
         return frame, losses
 
-    def _settle(self, frame: np.ndarray, plan: Plan, skipped: bool) -> None:
+    def _settle(self, table: np.ndarray, plan: Plan, known: Known | None, skipped: bool) -> None:
+        """table: (samples, columns), overwritten where norms become ratios and the norm over all"""
         gradients, weights, changes = plan.gradients, plan.weights, plan.changes
         if not plan.members:
             return
         if skipped:  # the scaler found an overflow and nothing was updated
-            frame[gradients] = frame[changes] = blank(1)[0]
+            table[:, gradients] = table[:, changes] = blank(1)[0]
             return
-        norms = frame[gradients]
+        norms = table[:, gradients]
         if not 0 < norms.min() <= norms.max() < np.inf:
             if plan.members[0].tensor.device.type != "cuda":
-                self._confirm(frame, [plan.members[i] for i in np.flatnonzero((norms == 0) | np.isinf(norms))])
-                norms = frame[gradients]
-        change, weight = frame[changes], frame[weights]
+                for frame, its in zip(table, norms):
+                    self._confirm(frame, [plan.members[i] for i in np.flatnonzero((its == 0) | np.isinf(its))])
+                norms = table[:, gradients]
+        change, weight = table[:, changes], table[:, weights]
         ratio = change / weight
         if not ratio.max() < np.inf:  # something is not finite, or absent
             ratio[~(weight > 0) | is_absent(change)] = blank(1)[0]
-        frame[changes] = ratio
-        known = next((k for k in self.known.values() if k.plan is plan), None)
+        table[:, changes] = ratio
         if known is not None:
-            seen = norms if plan.whole and norms.max() < np.inf else norms[~is_absent(norms) & plan.counted]
-            if len(seen):
-                seen = seen.astype(np.float64)
-                frame[known.norm] = math.sqrt(seen @ seen)
+            wide = norms.astype(np.float64)
+            if not plan.whole or not norms.max() < np.inf:
+                there = ~is_absent(norms) & plan.counted
+                wide[~there] = 0.0
+                if not there.any():
+                    return
+            table[:, known.norm] = np.sqrt(np.square(wide).sum(1))
 
     @staticmethod
     def _confirm(frame: np.ndarray, members: list[Watched]) -> None:
