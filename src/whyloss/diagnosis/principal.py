@@ -12,7 +12,7 @@ PRECEDENCE = [
     "scheduler-misordered",
     "gradients-not-reduced", "ranks-diverge", "ranks-see-same-data", "batch-statistics-not-synchronised",
     "samples-mixed",
-    "non-finite-inputs", "constant-inputs", "labels-corrupted", "softmax-over-one-element", "loss-broadcasts", "softmax-over-wrong-dimension",
+    "non-finite-inputs", "constant-inputs", "softmax-over-one-element", "loss-broadcasts", "labels-corrupted", "softmax-over-wrong-dimension",
     "nll-without-log-softmax", "sigmoid-before-bce-with-logits", "softmax-before-cross-entropy", "output-width-mismatch",
     "loss-does-not-fit-task", "targets-out-of-reach", "activation-on-logits", "bce-on-logits", "loss-reduction-scale",
     "optimizer-epsilon", "half-precision-overflow", "half-precision-underflow", "update-below-precision", "log-of-zero",

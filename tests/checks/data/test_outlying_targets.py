@@ -25,3 +25,10 @@ def test_spares_targets_of_one_size():
 
 def test_is_unexamined_with_few_batches():
     assert findings(OutlyingTargets(), evidence([2.0, 99.0], [1.0, 50.0])) == []
+
+
+def test_takes_a_code_for_missing_for_sure_and_a_rare_reward_of_1_for_a_suspicion():
+    sizes = [0.02] * 4 + [30.0] + [0.02] * 4 + [30.0] + [0.02] * 10
+    code, = findings(OutlyingTargets(), evidence(sizes, [1.0 if s < 1 else 50.0 for s in sizes]))
+    reward, = findings(OutlyingTargets(), evidence([min(s, 1.0) for s in sizes], [1.0 if s < 1 else 50.0 for s in sizes]))
+    assert (code.status, reward.status) == ("proven", "suspected")

@@ -13,8 +13,9 @@ def batch(points=3, more=None, **changes):
 LEARNED = {"learned": [{"learned": True, "share": 0.9}]}
 
 
-def phase(rows, known, trained):
-    return batch(more={"evaluation_inputs": {"train.py:45": {432: {"rows": rows, "in_training": known, "distinct_training": trained}}}})
+def phase(rows, known, trained, scored="train.py:45"):
+    return batch(more={"evaluation_inputs": {"train.py:45": {432: {"rows": rows, "in_training": known, "distinct_training": trained}}},
+                       "scored_call": {scored: [{"calls": 3}]}})
 
 
 def test_keeps_the_contract():
@@ -36,6 +37,10 @@ def test_spares_an_evaluation_of_the_training_set():
     assert findings(ValidationLeak(), phase(178, 178, 178)) == []
     assert findings(ValidationLeak(), phase(812, 512, 560)) == []
     assert findings(ValidationLeak(), phase(512, 407, 2281)) == []
+
+
+def test_spares_states_that_an_agent_meets_again():
+    assert findings(ValidationLeak(), phase(400, 383, 635, scored="train.py:80")) == []
 
 
 def test_spares_no_overlap_and_single_duplicates():

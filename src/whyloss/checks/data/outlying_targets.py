@@ -46,7 +46,8 @@ class OutlyingTargets(Check):
             limit = float(self.times * middle)
             # the very same extreme again and again is no measurement but a code for "missing": that needs no experiment
             values = [size for _, size in bad]
-            code = any(values.count(v) > 1 and v > self.sentinel * middle for v in values)
+            # 1 is none: a rare reward, a rare event
+            code = any(values.count(v) > 1 and v > self.sentinel * middle and v != 1.0 for v in values)
             largest = max(size for _, size in bad)
             yield (self.prove if code else self.suspect)(
                 "labels-corrupted", subject="targets", step=bad[0][0], location=place, asks={"limit": limit, "always": True},

@@ -12,7 +12,8 @@ class ValidationLeak(Check):
     Sees      fingerprints of the rows the model was trained on in traced steps, and of the rows of each evaluation phase.
     Expects   none in common.
     Means     validation measures memory instead of learning.
-    Not for   an evaluation of the training set itself (all rows known, or at least as many rows as the training set), single duplicates.
+    Not for   an evaluation of the training set itself (all rows known, or at least as many rows as the training set), single duplicates;
+              calls whose outputs are compared with nothing, or become part of the training: states an agent acts on, targets it learns from.
     Source    Kapoor and Narayanan 2023; exact equality of rows, so near-copies are missed.
     """
 
@@ -23,12 +24,15 @@ class ValidationLeak(Check):
     cap: int = 512      # rows fingerprinted of one batch
 
     stage = "data"
-    needs = (Need("evaluation_inputs"), Need("input"))
+    needs = (Need("evaluation_inputs"), Need("input"), Need("scored_call"))
     isolates = "evaluation rows are new to the model"
     causes = ("validation-leak",)
 
     def judge(self, evidence, run):
+        scored = evidence.by_subject("scored_call", run)
         for place, column in evidence.by_subject("evaluation_inputs", run).items():
+            if place not in scored:
+                continue
             fact = column.values[-1]
             rows, known = fact.get("partly_known_rows", fact["rows"]), fact.get("partly_known", fact["in_training"])
             trained = fact["distinct_training"]
