@@ -57,6 +57,7 @@ class Plan:
     loss_scale   what is differentiated is loss * loss_scale; the curve shows the loss itself
     norm         of all gradients at each step at most: a cut that the script makes by hand, which no tape holds
     settings     optimizer settings overridden ({"weight_decay": 0.0})
+    own_schedule the optimizer of `make_optimizer` goes at the learning rates that the user's first group had, step by step
     """
 
     loop: str = "recorded"
@@ -74,6 +75,7 @@ class Plan:
     windows: list[int] | None = None
     train_mode: bool | None = None
     freeze_schedule: bool = False
+    own_schedule: bool = False
 
     def over(self, base: "Plan") -> "Plan":
         """This change on top of another one: what it leaves at the user's is as in `base`; hooks of both run, the base's first."""
@@ -128,6 +130,7 @@ class Rehearsal:
         self.asking = {type(self.arm.optimizers[e.key]) for e in program.events
                        if e.kind == "step" and e.data.get("closure") and e.key in self.arm.optimizers}
         self.iterations = self._iterations()
+        self.rates = self._recorded_rates() if plan.own_schedule and self.own is not None else {}
         self.steps = self.at = 0
         self.losses: list[float] = []
         self.pending_scale = 1.0
@@ -157,6 +160,18 @@ class Rehearsal:
                 continue
             group.append(event)
         return groups + ([group] if seen else [])
+
+    def _recorded_rates(self) -> dict[int, float]:
+        """The learning rate of the first group at the step after each captured backward: a warm-up begins near 0."""
+        rates, open_ = {}, []
+        for event in self.program.events:
+            if event.kind == "backward":
+                open_.append(event.window)
+            elif event.kind == "step" and event.data.get("settings"):
+                rate = event.data["settings"][0].get("lr")
+                rates.update(dict.fromkeys(open_, float(rate) if rate is not None else 0.0))
+                open_ = []
+        return rates
 
     def _canonical(self, events) -> list[list]:
         """[windows..., optimizers...] per iteration: what belongs to one step of the loop."""
@@ -230,6 +245,9 @@ class Rehearsal:
         self._unscale()
         for optimizer in optimizers:
             self._rates(optimizer, None)
+            if self.rates.get(windows[-1], 0.0) > 0:
+                for group in optimizer.param_groups:
+                    group["lr"] = self.rates[windows[-1]]
             if type(optimizer) in self.asking:
                 optimizer.step(lambda: self._again(windows[-1]))
             else:

@@ -4,8 +4,8 @@ from whyloss.checks.data.outlying_targets import OutlyingTargets
 from whyloss.testing import evidence_from, findings
 
 
-def evidence(extremes, losses):
-    rows = [{"counts": True, "target_min": -1.0, "target_max": size} for size in extremes]
+def evidence(extremes, losses, low=-1.0):
+    rows = [{"counts": True, "target_min": low, "target_max": size} for size in extremes]
     return evidence_from(loss=losses, loss_call={"train.py:20": rows})
 
 
@@ -29,6 +29,6 @@ def test_is_unexamined_with_few_batches():
 
 def test_takes_a_code_for_missing_for_sure_and_a_rare_reward_of_1_for_a_suspicion():
     sizes = [0.02] * 4 + [30.0] + [0.02] * 4 + [30.0] + [0.02] * 10
-    code, = findings(OutlyingTargets(), evidence(sizes, [1.0 if s < 1 else 50.0 for s in sizes]))
-    reward, = findings(OutlyingTargets(), evidence([min(s, 1.0) for s in sizes], [1.0 if s < 1 else 50.0 for s in sizes]))
+    code, = findings(OutlyingTargets(), evidence(sizes, [1.0 if s < 1 else 50.0 for s in sizes], low=0.0))
+    reward, = findings(OutlyingTargets(), evidence([min(s, 1.0) for s in sizes], [1.0 if s < 1 else 50.0 for s in sizes], low=0.0))
     assert (code.status, reward.status) == ("proven", "suspected")

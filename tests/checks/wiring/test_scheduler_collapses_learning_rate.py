@@ -46,6 +46,23 @@ def test_spares_a_long_warm_up():
     assert findings(SchedulerCollapsesLearningRate(), loop([1e-7] * 60 + [0.1] * 40)) == []
 
 
+def cut_early(falls=True, share=0.5, at=3):
+    losses = [2 - 0.01 * step if falls else 1.0 for step in range(100)]
+    return loop([0.02] * at + [2e-4] * (100 - at), loss=losses, learned=[{"learned": True, "share": share}])
+
+
+def test_doubts_a_rate_that_is_cut_at_once_where_the_loss_falls_to_the_end():
+    found, = findings(SchedulerCollapsesLearningRate(), cut_early())
+
+    assert found.status == "suspected" and found.step == 3 and "0.01 of its peak" in found.message
+
+
+def test_spares_a_rate_that_is_cut_where_nothing_is_missed_or_later():
+    assert findings(SchedulerCollapsesLearningRate(), cut_early(falls=False)) == []
+    assert findings(SchedulerCollapsesLearningRate(), cut_early(share=0.9)) == []
+    assert findings(SchedulerCollapsesLearningRate(), cut_early(at=30)) == []
+
+
 def by_hand(rates, *, groups=1, **more):
     return evidence_from(learning_rate={f"SGD.group{at}": rates if at < 1 else [0.1] * len(rates) for at in range(groups)},
                          rate_written=["train.py:20"], **more)

@@ -59,7 +59,7 @@ def fresh_optimizer(lab, asks):
     """asks: between  layers that nobody loaded lie outside between layers that are trained: twice the steps, for a smaller gain tells"""
     between = bool(asks.get("between"))
     return _compare(lab, "fresh-optimizer", "an optimizer of the same kind over every trainable parameter",
-                    Plan(loop="canonical", make_optimizer=same_kind), steps=2 * STEPS if between else STEPS, between=between)
+                    Plan(loop="canonical", make_optimizer=same_kind, own_schedule=True), steps=2 * STEPS if between else STEPS, between=between)
 
 
 @experiment("constant-learning-rate")
