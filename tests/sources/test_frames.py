@@ -226,17 +226,19 @@ def test_numbers_that_cannot_fit_are_refused_with_the_size_that_would_do(tmp_pat
     assert "need a size limit of" in ledger.problem
 
 
-def test_a_second_process_on_the_same_file_is_refused_and_a_child_writes_nothing(tmp_path):
+def test_a_second_process_on_the_same_file_writes_beside_it_and_a_child_writes_nothing(tmp_path):
     file = tmp_path / "frames.db"
     ledger = FrameLedger(file, seconds=1000)
     ledger.columns(COLUMNS)
     ledger.frame(0, row(1, 2, 3), 0)
     ledger.flush()
     code = ("import sys; from whyloss.sources.frames import FrameLedger\nledger = FrameLedger(sys.argv[1]); ledger.event(0, 'x', {})\n"
-            "print(ledger.problem)")
+            "print(ledger.problem, ledger.beside, ledger.file)")
     done = subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
-    assert f"process {os.getpid()} writes it" in done.stdout
+    problem, *said, aside = done.stdout.split()
+    assert problem == "None" and " ".join(said) == f"process {os.getpid()} writes {tmp_path}"
+    assert aside.startswith(f"{tmp_path}/process-") and aside.endswith("/frames.db")
 
     child = os.fork()
     if child == 0:

@@ -62,6 +62,15 @@ def test_gradients_that_change_nothing_are_no_training(watching):
     assert "no weight changed" in summary(watching)
 
 
+def test_workers_that_trained_are_named_where_the_script_itself_did_not(watching, tmp_path):
+    assert "nothing was watched" in summary(watching)
+    for folder in (tmp_path / "run", tmp_path / "run" / "process-7"):
+        folder.mkdir()
+        (folder / "frames.db").write_bytes(b"")
+
+    assert summary(watching).endswith(f"whyloss health {tmp_path / 'run'}; whyloss health {tmp_path / 'run' / 'process-7'}")
+
+
 def test_a_mistake_of_ours_does_not_end_the_scripts_backward(watching, monkeypatch):
     monkeypatch.setattr("whyloss.sources.names.owners", lambda: 1 / 0)
     model = net()

@@ -94,3 +94,40 @@ def test_freeze_without_watch_is_refused(tmp_path):
     done = run(tmp_path / "train.py", "-m", "whyloss", "run", "--freeze")
 
     assert done.returncode == 2 and "--watch" in done.stderr
+
+
+def test_workers_that_train_side_by_side_keep_a_ledger_each(tmp_path):
+    (tmp_path / "search.py").write_text('''
+import multiprocessing
+import time
+
+import torch
+
+
+def train(rate):
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=rate)
+    for step in range(200):
+        loss = net(torch.randn(16, 4)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    workers = [multiprocessing.get_context("spawn").Process(target=train, args=(rate,)) for rate in (0.1, 0.01)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+''')
+    done = run(tmp_path / "search.py", "-m", "whyloss", "run", "--watch", str(tmp_path / "ledger"))
+
+    assert done.returncode == 0
+    files = sorted((tmp_path / "ledger").rglob("frames.db"))
+    assert len(files) == 2 and files[1].parent.name.startswith("process-")
+    for file in files:
+        assert read_frames(file).series("loss", run="main").values
+    assert "whyloss health" in done.stderr and "nothing was watched" not in done.stderr

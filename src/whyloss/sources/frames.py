@@ -45,6 +45,7 @@ class FrameLedger:
 
     size_limit  bytes on disk, at most        seconds  that a kill may cost, at most
     problem     why nothing is written any more, or None
+    beside      why `file` lies in a folder of this process alone, or None
     """
 
     def __init__(self, file, *, run: str = "main", size_limit: int = SIZE, seconds: float = 1.0):
@@ -52,6 +53,7 @@ class FrameLedger:
         self.file = self.mirror.local if self.mirror else Path(str(file).removeprefix("file://"))
         self.run, self.size_limit, self.seconds = run, size_limit, seconds
         self.problem: str | None = None
+        self.beside: str | None = None
         self.held_back = 0                       # frames left out while another program kept the file from being cleaned up
         self._log_limit = min(4 * 2**20, max(size_limit // 16, 2**16))
         self._room = size_limit - 3 * self._log_limit - 2**16  # beside the log and its index, which take as much as the newest transactions
@@ -210,7 +212,13 @@ class FrameLedger:
             raise OSError("it was written by a newer version of whyloss")
         other = json.loads(meta.get("writer", "{}"))
         if still_runs(other) and other["pid"] != os.getpid():
-            raise OSError(f"process {other['pid']} writes it: give this run a folder of its own")
+            if self.mirror:
+                raise OSError(f"process {other['pid']} writes it: give this run a folder of its own")
+            base.close()  # workers that train side by side, started by one script
+            self._base, self.beside = None, f"process {other['pid']} writes {self.file.parent}"
+            self.file = self.file.parent / f"process-{os.getpid()}" / self.file.name
+            self._open()
+            return
         self._known = {(q, s): at for at, q, s in base.execute("SELECT at, quantity, subject FROM slot ORDER BY at")}
         self._part = base.execute("SELECT coalesce(max(id), 0) + 1 FROM part").fetchone()[0]
         self._next = base.execute("SELECT coalesce(max(id), 0) FROM frame").fetchone()[0]

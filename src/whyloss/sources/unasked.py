@@ -3,6 +3,7 @@ weights are seen to change without one."""
 
 import os
 import sys
+import time
 import weakref
 from pathlib import Path
 
@@ -23,6 +24,7 @@ class Watching:
         self.monitors: list = []
         self.known: dict[int, weakref.ref] = {}
         self.problem: str | None = None
+        self.began = time.time()
         self.processes, self.forked = {os.getpid()}, None   # that train; forked: called once in each that was forked and steps
         self.undo = register_optimizer_step_pre_hook(self._first_step).remove
         self.unstepped = Unstepped(self._changed)
@@ -85,13 +87,33 @@ class Watching:
             monitor.close()
 
 
+def written_since(folder: Path, began: float) -> list[Path]:
+    """Folders in it, itself included, in which a ledger was written since then, at most four."""
+    try:
+        files = [file for pattern in ("*.db", "*/*.db") for file in folder.glob(pattern) if max(f.stat().st_mtime for f in _with_log(file)) >= began]
+    except OSError:
+        return []
+    return sorted({file.parent for file in files})[:4]
+
+
+def _with_log(file: Path) -> list[Path]:
+    """A ledger's file, and its log where there is one."""
+    log = file.with_name(file.name + "-wal")
+    return [file, log] if log.exists() else [file]
+
+
 def summary(watching: Watching) -> str:
     """One line on what was watched, for the end of a run."""
     if not watching.monitors:
+        others = written_since(watching.folder, watching.began)
+        if others and not watching.problem:
+            return "this process trained nothing; what its workers trained: " + "; ".join(f"whyloss health {folder}" for folder in others)
         return watching.problem or "nothing was watched: no optimizer of torch stepped, and no weight changed from one backward to the next"
     steps = max(m.cost.steps for m in watching.monitors)
     alerts = sum(len(m.alerts) for m in watching.monitors)
     share = max(m.cost.share for m in watching.monitors)
     sampled = max(m.cost.sampled for m in watching.monitors)
-    return f"watched {steps} steps ({sampled} measured, {share:.1%} of the time), {alerts} alerts; whyloss health {watching.folder}" + \
+    beside = [m.ledger.file.parent for m in watching.monitors if getattr(m.ledger, "beside", None)]
+    where = beside[0] if beside else watching.folder
+    return f"watched {steps} steps ({sampled} measured, {share:.1%} of the time), {alerts} alerts; whyloss health {where}" + \
         "".join(f"; whyloss diagnose {file}" for m in watching.monitors for file in m.frozen)

@@ -459,7 +459,9 @@ class Monitor:
         self._judge_losses()
 
     def ledger_problem(self) -> None:
-        """A ledger that has given up is told once, and left."""
+        """A ledger that lies elsewhere is told once; one that has given up, too, and left."""
+        if getattr(self.ledger, "beside", None):
+            self._say("ledger", f"{self.ledger.beside}; what this one sees is in {self.ledger.file.parent}")
         if getattr(self.ledger, "problem", None):
             self._say("ledger", f"the ledger was given up, the watching goes on in memory: {self.ledger.problem}")
             self.ledger = self._tick = None
