@@ -24,7 +24,7 @@ class Watching:
         self.monitors: list = []
         self.known: dict[int, weakref.ref] = {}
         self.problem: str | None = None
-        self.began = time.time()
+        self.began = time.time() - 0.1   # a file system's clock goes in jumps
         self.processes, self.forked = {os.getpid()}, None   # that train; forked: called once in each that was forked and steps
         self.undo = register_optimizer_step_pre_hook(self._first_step).remove
         self.unstepped = Unstepped(self._changed)
