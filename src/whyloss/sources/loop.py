@@ -12,8 +12,10 @@ import threading
 import torch
 
 from whyloss.sources import collectives, place, settings, transforms, warned
+from whyloss.sources.stephooks import StepHooks
 from whyloss.sources.undisturbed import without_numbers
 
+_is_compiling = torch.compiler.is_dynamo_compiling
 _functorch = torch._C._functorch.maybe_current_level
 _STEPS = torch.optim.Optimizer.profile_hook_step.__code__.co_filename
 
@@ -29,6 +31,7 @@ class Patches:
         self.hooks = True
         self.thread = self.first = threading.get_ident()
         self.undo: list = []
+        self.steps: StepHooks | None = None
         self.stepping: tuple = (None, None)   # the optimizer whose step() runs, and the frame of that
 
     def _replace(self, owner, name: str, make) -> None:
@@ -89,7 +92,7 @@ class Patches:
 
         def make_call(original):
             def __call__(self, *args, **kwargs):
-                if not watch.awake or not heard():
+                if _is_compiling() or not watch.awake or not heard():  # first: a compiler traces through here
                     return original(self, *args, **kwargs)
                 return watch.forward.module_call(self, original, args, kwargs)
             return __call__
@@ -194,12 +197,12 @@ class Patches:
         return False
 
     def _optimizers(self) -> None:
-        from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+        from torch.optim.optimizer import Optimizer
 
         watch, heard, adopt = self.watch, self.heard, self.adopt
         if self.hooks:
-            self.undo.append((None, None, register_optimizer_step_pre_hook(self.before_step)))
-            self.undo.append((None, None, register_optimizer_step_post_hook(self.after_step)))
+            self.steps = StepHooks(self.before_step, self.after_step)
+            self.undo.append((None, None, self.steps))
 
         def make_init(original):
             @functools.wraps(original)
@@ -302,6 +305,8 @@ class Patches:
                 if model is None:  # used as @torch.compile(options)
                     return lambda function: compile(function, *args, **kwargs)
                 compiled = original(model, *args, **kwargs)
+                if self.steps is not None and self.steps.handles:
+                    self.steps.untrace()
                 if isinstance(model, torch.nn.Module) or not heard():
                     return compiled
 

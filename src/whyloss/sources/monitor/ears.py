@@ -7,28 +7,26 @@ is replaced because it compiles a module's hooks as part of it: ours are off bef
 
 import contextlib
 import functools
-import sys
 import weakref
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from whyloss.sources.collectives import EXCHANGES, tensors_of
 from whyloss.sources.monitor.tap import without_ears
+from whyloss.sources.stephooks import StepHooks
 
 _listening: list = []
 _of_ranks: list = []   # those of them that train beside other ranks
 _scaled: list = []     # (weak reference to the scaled loss, the loss)
 _undo: list = []
-OWN = 5                # of these, without the collectives of a training with several ranks
+OWN = 4                # of these, without the collectives of a training with several ranks
 _in_backward = torch._C._current_graph_task_id
 
 
 def listen(monitor) -> None:
     """From now on the monitor hears."""
     if not _undo:
-        _undo.append(register_optimizer_step_pre_hook(_untraced(_before_step)).remove)
-        _undo.append(register_optimizer_step_post_hook(_untraced(_after_step)).remove)
+        _undo.append(StepHooks(_before_step, _after_step).remove)
         _undo.append(_replaced(torch.autograd, "backward", _hearing_backward))
         _undo.append(_replaced(torch.amp.GradScaler, "scale", _hearing_scale))
         _undo.append(_replaced(torch.jit, "script", _scripting))
@@ -37,13 +35,6 @@ def listen(monitor) -> None:
         _of_ranks.append(monitor)
     if _of_ranks and len(_undo) == OWN:
         _undo.extend(_replaced(torch.distributed, name, _hearing_exchange) for name in EXCHANGES if hasattr(torch.distributed, name))
-
-
-def _untraced(hook):
-    """Compiled code that steps an optimizer calls the hook as it is: traced into, it would be cut into dozens of graphs. What compiles is
-    loaded only where it is loaded already."""
-    compiler = sys.modules.get("torch._dynamo")
-    return hook if compiler is None or not hasattr(compiler, "disable") else compiler.disable(hook)
 
 
 def unlisten(monitor) -> None:
