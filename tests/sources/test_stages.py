@@ -144,6 +144,21 @@ def test_a_model_trained_further_by_the_same_lines_is_judged_by_its_last_stage()
     assert len(watch.evidence.series("loss")) == 25
 
 
+def test_another_model_that_begins_with_what_was_learned_is_a_training_further():
+    def script(trained):
+        first = two_layers()
+        start = {name: value.clone() for name, value in first.state_dict().items()}
+        fit(first, torch.optim.Adam(first.parameters(), lr=0.05), 2, steps=60)
+        model = two_layers()
+        model.load_state_dict(first.state_dict() if trained else start)
+        fit(model, torch.optim.SGD(model.parameters(), lr=1e-9), 2, steps=25)
+
+    further, again = watched(lambda: script(True)), watched(lambda: script(False))
+
+    assert further.evidence.fact("stage_goes_on") is True and further.evidence.fact("stages") == {"seen": 2, "judged": 2}
+    assert again.evidence.fact("stages") == {"seen": 2, "judged": 1}
+
+
 def test_folds_with_a_new_model_each_are_told_by_the_one_that_got_farthest():
     def script():
         for rate in (0.05, 1e-9):

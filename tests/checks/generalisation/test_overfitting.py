@@ -44,6 +44,22 @@ def test_finds_training_samples_known_by_heart():
     assert found.status == "proven" and found.subject == "validation accuracy" and "validation accuracy 0.700" in found.measured
 
 
+def few_looks(val_losses):
+    train = [1.1 * math.exp(-at / 10) + 0.0001 for at in range(200)]
+    return evidence_from(loss=train, accuracy=[min(1.0, 0.1 + at / 50) for at in range(200)],
+                         val_loss={"run": {50 * at + 45: value for at, value in enumerate(val_losses)}},
+                         val_accuracy={"run": {50 * at + 45: 0.72 for at in range(len(val_losses))}},
+                         comparison={"train.py:60": [{"prediction": [500], "made": {"by": "argmax"}}]})
+
+
+def test_of_few_validations_each_has_to_be_worse_than_the_last():
+    found, = findings(Overfitting(), few_looks([1.9, 2.6, 2.75, 2.9]))
+    assert found.status == "proven" and found.subject == "validation accuracy"
+
+    assert findings(Overfitting(), few_looks([1.9, 2.6, 2.5, 2.9])) == []
+    assert findings(Overfitting(), few_looks([2.6, 2.65, 2.7, 2.75])) == []
+
+
 def test_spares_a_small_gap_a_small_validation_set_and_a_low_loss():
     assert findings(Overfitting(), known_by_heart(val_accuracy=0.9)) == []
     assert findings(Overfitting(), known_by_heart(samples=20)) == []

@@ -62,6 +62,15 @@ def test_calls_a_loss_that_grew_a_rate_and_not_an_operation():
     assert found.cause == "learning-rate-too-high" and found.status == "suspected"
 
 
+def test_asks_first_whether_the_gradients_of_several_passes_were_added_up():
+    evidence = evidence_from(first_non_finite=[FACT | {"kind": "root-at-zero", "operation": "pow", "step": 160, "input_min": -1e28,
+                                                       "input_max": 4e28, "input_zeros": 0}], loss=[0.8, 45.0, 8e10, float("inf")],
+                             learning_rate={"SGD.group0": [0.3] * 10}, calls={"backward": [{"train.py:28": 80}], "step": [{"train.py:30": 10}]},
+                             optimizer={"SGD": [{"place": "train.py:9", "stepped": True, "groups": []}]})
+
+    assert [found.cause for found in findings(FirstNonFinite(), evidence)] == ["accumulation-not-normalised", "learning-rate-too-high"]
+
+
 def test_finds_an_overflow_of_float16_and_an_infeasible_ctc_sample():
     assert findings(FirstNonFinite(), failed(kind="overflow", operation="mul", dtype="float16"))[0].cause == "half-precision-overflow"
     assert findings(FirstNonFinite(), failed(kind="overflow", operation="_ctc_loss"))[0].cause == "infeasible-sample"

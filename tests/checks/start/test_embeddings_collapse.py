@@ -31,3 +31,8 @@ def test_spares_embeddings_that_differ():
 
 def test_spares_embeddings_that_were_alike_from_the_start():
     assert findings(EmbeddingsCollapse(), seen([0.03, 0.03, 0.025, 0.025, 0.025, 0.025], 0.1)) == []
+
+
+def test_spares_embeddings_that_drift_apart_again():
+    assert findings(EmbeddingsCollapse(), seen([0.6, 0.2, 0.05, 0.035, 0.037, 0.041, 0.042, 0.043], 0.1995)) == []
+    assert findings(EmbeddingsCollapse(), seen([0.6, 0.2, 0.09, 0.082, 0.08, 0.078, 0.077, 0.076], -0.99))

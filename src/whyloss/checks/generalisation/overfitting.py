@@ -26,17 +26,19 @@ class Overfitting(Check):
     heart: float = 0.99   # training accuracy of samples known by heart
     times: float = 20.0   # validation loss over training loss
     apart: float = 1.5    # times the training loss at the first validation
+    points: int = 8       # validation losses for a curve; of fewer, each above the last and
+    worse: float = 1.2    # so many times the first at the end
     scored: int = 100     # validation samples: of fewer, a gap this wide may be chance
 
     stage = "generalisation"
-    needs = (Need("val_loss", points=8), Need("loss", points=20))
+    needs = (Need("val_loss", points=3), Need("loss", points=20))
     isolates = "what is learned holds for new samples"
     causes = ("overfitting",)
 
     def judge(self, evidence, run):
         train, val = evidence.series("loss", run=run), evidence.series("val_loss", run=run)
-        reading = read_pair(train.steps, train.values, val.steps, val.values)
-        if reading.label != "overfitting" or reading.confidence < self.sure:
+        reading = read_pair(train.steps, train.values, val.steps, val.values) if len(val) >= self.points else None
+        if reading is None or reading.label != "overfitting" or reading.confidence < self.sure:
             yield from self._by_heart(evidence, run, train, val)
             return
         if self._apart_at_once(train, val, reading.turning_step):
@@ -57,11 +59,13 @@ class Overfitting(Check):
 
     def _by_heart(self, evidence, run, train, val):
         right, held_out = (evidence.series(name, run=run).finite() for name in ("accuracy", "val_accuracy"))
-        if len(right) < 20 or len(held_out) < 4 or len(val.finite()) < 8:
+        few = val.finite().values
+        rises = len(few) >= 3 and few == sorted(few) and few[-1] > self.worse * few[0]
+        if len(right) < 20 or len(held_out) < 3 or len(few) < self.points and not rises:
             return
         known, new = median(right.values[-len(right) // 5:]), held_out.values[-3:]
-        losses = median(train.values[-len(train) // 5:]), median(val.finite().values[-3:])
-        middle = median(val.finite().values[len(val) // 2:len(val) // 2 + 3])
+        losses = median(train.values[-len(train) // 5:]), median(few[-3:])
+        middle = median(few[len(few) // 2:len(few) // 2 + 3])
         samples = max((math.prod(row["prediction"]) for column in evidence.by_subject("comparison", run).values() for row in column.values
                        if row["made"].get("by") in ("argmax", "max", "threshold")), default=0)
         if known < self.heart or max(new) > known - self.gap or losses[1] < self.times * losses[0] or losses[1] < 0.95 * middle \

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from whyloss.check import Check, Need
+from whyloss.checks.rate.accumulation_not_normalised import AccumulationNotNormalised
 
 _UNSAFE = {
     "log-of-zero": ("the logarithm of {zeros}", "an argument above 0"),
@@ -32,7 +33,7 @@ class FirstNonFinite(Check):
     isolates = "every number is a number"
     causes = ("log-of-zero", "division-by-zero", "root-at-zero", "exp-overflow", "non-finite-gradient", "infeasible-sample",
               "half-precision-overflow", "optimizer-epsilon", "non-finite-inputs", "labels-corrupted", "mask-blocks-row",
-              "learning-rate-too-high", "exploding-gradients")
+              "learning-rate-too-high", "exploding-gradients", "accumulation-not-normalised")
 
     def judge(self, evidence, run):
         fact = evidence.fact("first_non_finite", run=run)
@@ -146,6 +147,7 @@ class FirstNonFinite(Check):
         if not losses or losses[-1] > self.grown * abs(losses[0]) or fact["step"] < 20 or math.isfinite(fact["loss"]):
             made = [c.values[-1]["place"] for c in evidence.by_subject("optimizer", run).values() if c.values[-1].get("place")]
             group = next(iter(evidence.by_subject("learning_rate", run)), facts["subject"])
+            yield from AccumulationNotNormalised().judge(evidence, run)
             yield self.suspect("learning-rate-too-high", **{**facts, "subject": group, **({"location": made[0]} if made else {})},
                                measured=measured, expected="a loss that does not grow",
                                message=f"{operation or 'An operation'} overflowed because the numbers had grown: the steps are too long.")

@@ -14,12 +14,14 @@ class EmbeddingsCollapse(Check):
     Expects   a spread that stays: different inputs, different embeddings.
     Means     all distances are equal, and the loss sits at its value for that: the margin of a triplet loss, ln 2 of a logistic one, log N of a
               contrastive one, or the best value of a loss that knows no negatives.
-    Not for   outputs of a classifier or a regression, networks whose weights all died, embeddings that start alike and spread.
+    Not for   outputs of a classifier or a regression, networks whose weights all died, embeddings that start alike and spread, or that spread again.
     Source    Schroff et al. 2015 (FaceNet: hardest negatives collapse f(x) to a constant); Chen and He 2021 (SimSiam, without stop-gradient).
     """
 
     equal: float = 0.1     # standard deviation between samples over the root mean square: 99 % of the energy is common to all
     shrunk: float = 0.25   # of the spread at the start
+    point: float = 0.01    # a spread below which nothing tells the embeddings apart; above it
+    recovers: float = 1.1  # times the smallest one: they drift apart again, as with the hardest negatives they do late
 
     stage = "start"
     needs = (Need("embedding", points=5), Need("loss", "run"))
@@ -35,6 +37,8 @@ class EmbeddingsCollapse(Check):
             first = max(row["largest"] for row in rows[:2])
             last = sorted(row["spread"] for row in rows[-3:])
             if not losses or last[len(last) // 2] > self.equal or last[len(last) // 2] > self.shrunk * first:
+                continue
+            if last[len(last) // 2] > max(self.point, self.recovers * min(row["spread"] for row in rows)):
                 continue
             at = next((n for n, row in enumerate(rows) if row["spread"] <= self.equal), len(rows) - 1)
             means = meaning_of(losses[-1], rows[0]["operation"])
