@@ -13,6 +13,8 @@ from whyloss.sources import clock
 
 BETTER = 0.2   # share of samples right, above the rounded numbers
 CLOSER = 0.7   # squared error of the chosen class, of that of the numbers
+FAR = 0.6      # squared distance of the chosen class where it is wrong, of that of any other class
+SCALE = 5      # classes, of which mistakes tell whether they have an order
 
 
 class _Scores:
@@ -34,13 +36,17 @@ class _Scores:
 def class_scores(lab, asks):
     """The same body with one output per class and cross-entropy, against the numbers rounded. asks: classes.
 
-    Quantities are best told by their mean: the chosen class is then not closer to them. Class ids have no such mean.
+    Quantities are best told by their mean: the chosen class is then not closer to them; and a wrong choice is a neighbour. Class ids have
+    no such mean, and a wrong one may be any other.
     """
     if not asks.get("classes"):
         raise CannotReplay("the number of classes is not known")
     control, changed = _numbers(lab), _classes(lab, int(asks["classes"]))
     (right, error), (right_after, error_after) = control.last(), changed.last()
-    shown = right_after > right + BETTER and error_after < CLOSER * error
+    classes, wrong = int(asks["classes"]), 1 - right_after
+    anywhere = classes * (classes + 1) / 6     # squared distance of two different classes drawn at random
+    unordered = classes >= SCALE and wrong > 0.05 and error_after / wrong > FAR * anywhere
+    shown = right_after > right + BETTER and (error_after < CLOSER * error or unordered and error_after < error)
     lab.clear("class-scores")
     for name, value in (("shown", shown), ("right", right_after), ("squared_error", error_after)):
         lab.evidence.add(name, value, run="class-scores")
