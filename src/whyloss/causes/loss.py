@@ -1,7 +1,7 @@
 """Causes where loss, output and target do not fit each other."""
 
 from whyloss.cause import Cause, Prediction
-from whyloss.causes.predictions import shown
+from whyloss.causes.predictions import shown, shown_or_wins
 
 CAUSES = [
     Cause(
@@ -69,7 +69,8 @@ CAUSES = [
             "name the class axis: `dim=1` for (batch, classes), `dim=-1` for (batch, time, classes)",
         ),
         source="PyTorch documentation, torch.softmax: sums to 1 along dim",
-        prediction=Prediction("logits-to-loss", "normalised over the classes, the loss falls below its floor"),
+        prediction=Prediction("logits-to-loss", "normalised over the classes, the loss falls below its floor; or, for weights inside the model, "
+                              "one sample changes the outputs of others", shown_or_wins),
     ),
     Cause(
         "softmax-over-one-element", "loss",

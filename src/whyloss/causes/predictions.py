@@ -30,6 +30,16 @@ def shown_or_wins_a_little(evidence: Evidence, run: str) -> bool:
     return shown(evidence, run) or wins_a_little(evidence, run)
 
 
+def shown_or_wins(evidence: Evidence, run: str) -> bool:
+    """True if the experiment recorded an exact fact, or its changed arm wins."""
+    return shown(evidence, run) or remedy_wins(evidence, run)
+
+
+def shown_if_held(evidence: Evidence, run: str) -> bool:
+    """Judged on rows of an evaluation: what was recorded; else whether the changed arm wins."""
+    return shown(evidence, run) if evidence.fact("held", run=run, default=False) else remedy_wins(evidence, run)
+
+
 def wrong_derivative(evidence: Evidence, run: str) -> bool:
     """True if a backward does not fit its forward, and autograd's derivative in its place does not end higher (with a surrogate it would)."""
     if not evidence.fact("mismatch", run=run, default=False):
@@ -49,3 +59,12 @@ def wins_or_halves(evidence: Evidence, run: str) -> bool:
 def wins_where_between(evidence: Evidence, run: str) -> bool:
     """True if the changed arm wins; by an eighth where exact facts say that layers in the middle of a trained model were left out."""
     return wins_a_little(evidence, run) if evidence.fact("between", run=run, default=False) else remedy_wins(evidence, run)
+
+
+def wins_or_does_not_break(evidence: Evidence, run: str) -> bool:
+    """True if the changed arm wins; by little, but beyond noise, where the script's loss broke late and the changed arm stays far below that."""
+    broke = evidence.fact("broke", run=run)
+    if not broke:
+        return remedy_wins(evidence, run)
+    changed = evidence.series("loss", run=f"{run}/changed").array()
+    return remedy_wins(evidence, run) or tail(changed) < 0.5 * broke and remedy_wins(evidence, run, share=0.05)

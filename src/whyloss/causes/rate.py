@@ -1,6 +1,7 @@
 """Causes in the size of the step."""
 
 from whyloss.cause import Cause, Prediction
+from whyloss.causes.predictions import wins_or_does_not_break
 
 CAUSES = [
     Cause(
@@ -15,7 +16,7 @@ CAUSES = [
             "start from fresh weights after lowering it: the old ones may be beyond repair",
         ),
         source="Smith 2017, arXiv 1506.01186 (range test); Cohen et al. 2021 (edge of stability)",
-        prediction=Prediction("lower-learning-rate", "at a tenth of the rate, or less, the same batches end lower"),
+        prediction=Prediction("lower-learning-rate", "at a tenth of the rate, or less, the same batches end lower", wins_or_does_not_break),
     ),
     Cause(
         "learning-rate-too-low", "rate",

@@ -49,10 +49,11 @@ class Bench:
 
     def __init__(self, lab):
         _, tape = first_tape(lab)
-        calls = [n for n in tape.nodes if n.module is not None]
+        self.lab, self.tape = lab, tape
+        calls = self._models(tape)
         if len(calls) != 1:
             raise CannotReplay("the step calls several models, or none")
-        self.lab, self.tape, self.call = lab, tape, calls[0]
+        self.call = calls[0]
         self.keys = [k for k in constants_in((self.call.args, self.call.kwargs)) if tape.constants[k].dim()]
         self.target = target_key(tape)
         if not self.keys or self.target is None or self.target in self.keys:
@@ -63,10 +64,15 @@ class Bench:
         self.train, self.steps = self._training()
         self.held = self._held()
 
+    def _models(self, tape) -> list:
+        """Calls of modules; a loss that keeps class weights or other constants is none that trains."""
+        calls = [n for n in tape.nodes if n.module is not None]
+        return [n for n in calls if next(self.lab.program.modules[n.module].parameters(), None) is not None] or calls
+
     def _training(self):
         xs, ys, at, seen = [], [], [], set()
         for tape in self.lab.program.whole_tapes().values():
-            calls = [n for n in tape.nodes if n.module is not None]
+            calls = self._models(tape)
             wanted = target_key(tape)
             if len(calls) != 1 or calls[0].module != self.call.module or wanted is None or len(xs) and sum(map(len, ys)) >= ROWS:
                 continue

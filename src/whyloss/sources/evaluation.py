@@ -6,11 +6,14 @@ import torch
 
 from whyloss.sources.holdout import Holdout
 from whyloss.sources.lossfunctions import LOSSES, read_call
+from whyloss.sources.nearcopies import near_copies
 from whyloss.sources.structure import tensors_in
 
 _DECIDES = {"argmax", "max", "topk", "gt", "ge", "__gt__", "__ge__", "round", "linear", "squeeze_"}
 BATCHES = 64   # looked at in one phase
 ROWS = 4000    # row fingerprints kept
+SET = 8        # rows of a batch at least: what acts in an environment is asked a row at a time
+COMPARED = 2   # phases whose rows are compared with training rows by distance
 
 
 class Evaluation:
@@ -21,6 +24,7 @@ class Evaluation:
         self.phases = 0
         self.training_rows: dict[bytes, int] = {}
         self.training_inputs = None
+        self.compared = 0
         self.holdout = Holdout()
         self._fresh()
 
@@ -110,6 +114,21 @@ class Evaluation:
             if self.training_inputs is not None and self.training_inputs.shape[1] == rows.shape[1] and len(rows) > 8:
                 fact.update(compare_inputs(self.training_inputs, rows))
             watch.observe("evaluation_inputs", fact, self.place or "evaluation")
+            self._copies()
+
+    def _copies(self) -> None:
+        """Batches that are no training rows, beside the training rows: copies with noise."""
+        hits = [sum(row in self.training_rows for row in group) for group in self.row_groups]
+        new = [at for at, group in enumerate(self.row_groups) if len(group) >= SET and hits[at] <= 0.2 * len(group)]
+        few = sum(hits[at] for at in new) <= 0.005 * sum(len(self.row_groups[at]) for at in new)
+        if not new or not few or self.compared >= COMPARED or self.training_inputs is None:
+            return
+        rows = torch.cat([self.inputs[at] for at in new])[:1024]
+        rows = rows.reshape(len(rows), -1)
+        fact = near_copies(self.training_inputs, rows) if rows.shape[1] == self.training_inputs.shape[1] else None
+        if fact is not None:
+            self.compared += 1
+            self.watch.observe("evaluation_copies", fact, self.place or "evaluation")
 
     def _known(self, tensor: torch.Tensor) -> list[bool]:
         return [row in self.training_rows for row in fingerprints(tensor)]

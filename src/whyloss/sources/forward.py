@@ -4,6 +4,7 @@ import sys
 import weakref
 
 import torch
+from torch.nn.modules.loss import _Loss
 
 from whyloss.sources import facts, functions, place
 from whyloss.sources.clock import worked
@@ -35,8 +36,8 @@ class Forward:
         recorder.settle()
         if recorder.depth:
             return self._inner_call(module, original, args, kwargs)
-        if next(module.parameters(), None) is None and next(module.buffers(), None) is None:
-            return original(module, *args, **kwargs)  # a loss or an activation: its operations are recorded themselves
+        if next(module.parameters(), None) is None and (isinstance(module, _Loss) or next(module.buffers(), None) is None):
+            return original(module, *args, **kwargs)  # a loss, with class weights or without, or an activation: its operations are recorded
         return self._root_call(module, original, args, kwargs)
 
     def _unheard(self, module, original, args, kwargs):

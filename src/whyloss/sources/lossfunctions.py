@@ -15,6 +15,7 @@ class LossCall:
     target: torch.Tensor | None
     reduction: str
     weight: Any = None
+    pos_weight: Any = None
     ignore_index: int | None = None
     smoothing: float = 0.0
 
@@ -25,7 +26,7 @@ _POSITIONS = {
     "nll_loss": {"weight": 2, "ignore_index": 4, "reduction": 6},
     "nll_loss_nd": {"weight": 2, "reduction": 3, "ignore_index": 4},
     "binary_cross_entropy": {"weight": 2, "reduction": 5},
-    "binary_cross_entropy_with_logits": {"weight": 2, "reduction": 5},
+    "binary_cross_entropy_with_logits": {"weight": 2, "reduction": 5, "pos_weight": 6},
     "mse_loss": {"reduction": 4}, "l1_loss": {"reduction": 4}, "smooth_l1_loss": {"reduction": 4},
     "huber_loss": {"reduction": 2}, "kl_div": {"reduction": 4}, "poisson_nll_loss": {}, "gaussian_nll_loss": {},
     "ctc_loss": {}, "margin_ranking_loss": {}, "triplet_margin_loss": {}, "hinge_embedding_loss": {},
@@ -51,4 +52,4 @@ def read_call(name: str, args: tuple, kwargs: dict) -> LossCall | None:
     if not isinstance(prediction, torch.Tensor):
         return None
     return LossCall(name, prediction, target if isinstance(target, torch.Tensor) else None, str(given("reduction", "mean")),
-                    given("weight", None), given("ignore_index", None), float(given("label_smoothing", 0.0) or 0.0))
+                    given("weight", None), given("pos_weight", None), given("ignore_index", None), float(given("label_smoothing", 0.0) or 0.0))

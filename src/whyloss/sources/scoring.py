@@ -20,6 +20,8 @@ ROWS_KEPT = 32      # comparisons written down per line
 
 _COMPARE = {"eq", "__eq__", "ne", "__ne__"}
 _ORDER = {"gt", "ge", "lt", "le", "__gt__", "__ge__", "__lt__", "__le__", "greater", "less", "greater_equal", "less_equal"}
+_OVERLAP = {"__and__", "__rand__", "__or__", "__ror__", "__xor__", "__rxor__", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and",
+            "logical_or", "logical_xor", "mul", "__mul__", "__rmul__", "multiply"}   # what intersection and union are made of
 _UNIT = {"sigmoid", "softmax", "sigmoid_"}   # values strictly between 0 and 1
 _KEEP = {"view", "reshape", "flatten", "squeeze", "unsqueeze", "float", "int", "long", "bool", "double", "half", "to", "cpu", "cuda", "detach",
          "contiguous", "clone", "type", "type_as", "expand", "expand_as", "view_as", "reshape_as", "t", "transpose", "permute", "data", "T", "byte",
@@ -148,6 +150,8 @@ class Scoring:
                 self._confused(tracks[0], given[0].detach().argmax(1), given[1])
         elif name in _EXITS and known[0].made:
             self._left(given[0], known[0])
+        elif name in _OVERLAP and len(given) == 2 and known[0].made and len(known) == 1:
+            self._overlapped(given, tracks, result)
         if len(self.tracks) > FOLLOWED:
             return
         calls = tuple(dict.fromkeys(call for track in known for call in track.calls))[-64:]
@@ -164,13 +168,16 @@ class Scoring:
             axis = kwargs.get("dim", args[1] if len(args) > 1 and plain != "topk" else -1)
             shape = tuple(given[0].shape)
             if isinstance(axis, int) and shape and -len(shape) <= axis < len(shape):
-                return {"by": plain, "axis": axis % len(shape), "size": shape[axis], "of": list(shape)}, False
+                made = {"by": plain, "axis": axis % len(shape), "size": shape[axis], "of": list(shape)}
+                return made | ({"place": self._here()} if shape[axis] == 1 else {}), False
         if name in _ORDER and len(args) > 1 and isinstance(args[1], (int, float)):
             return {"by": "threshold", "bound": float(args[1]), "unit": track.unit, "side": plain[0]}, False
         if plain in ("round", "sign"):
             return {"by": plain, "unit": track.unit}, False
         if name in _KEEP:
             return track.made, track.unit
+        if name in _COMPARE and len(given) == 1 and track.made.get("by") in ("argmax", "max"):
+            return track.made | {"class": True}, False   # is it this class? One class of a score by class
         return {}, False
 
     def _compared(self, name, given, tracks, result) -> None:
@@ -182,7 +189,7 @@ class Scoring:
         if target.numel() < 2 or not prediction.numel():
             return
         self._scored(track)
-        if track.made.get("by") in ("argmax", "max") and track.made["size"] > 1:
+        if track.made.get("by") in ("argmax", "max") and track.made["size"] > 1 and "class" not in track.made:
             self._confused(track, prediction, target)
         where = self._here()
         if self.rows.get(where, 0) >= ROWS_KEPT:
@@ -217,6 +224,25 @@ class Scoring:
         if track.made.get("by") in ("argmax", "max") and self.rows.get(where, 0) < ROWS_KEPT:
             self.rows[where] = self.rows.get(where, 0) + 1
             self.watch.observe("prediction_left", {"prediction": list(tensor.shape), "made": dict(track.made)}, where)
+            if track.made["size"] == 1 and tensor.numel():
+                self._used("exported", tensor, track, where)
+
+    def _overlapped(self, given, tracks, result) -> None:
+        """A predicted mask beside one that no model made: an intersection or a union of areas."""
+        at = 0 if tracks[0] is not None else 1
+        prediction, target, track = given[at], given[1 - at], tracks[at]
+        if not isinstance(result, torch.Tensor) or target.numel() < 2 or not prediction.numel() or prediction.requires_grad:
+            return
+        where = self._here()
+        if self.rows.get(where, 0) < ROWS_KEPT:
+            self.rows[where] = self.rows.get(where, 0) + 1
+            self._used("overlap", prediction, track, where, target=list(target.shape), result=list(result.shape),
+                       counts=result.dtype == torch.bool, explicit=is_view_pair(prediction, target))
+
+    def _used(self, how: str, prediction, track, where, **facts) -> None:
+        row = {"how": how, "prediction": list(prediction.shape), "made": dict(track.made), "floating": prediction.is_floating_point(),
+               "low": float(prediction.min()), "high": float(prediction.max()), **facts}
+        self.watch.observe("prediction_used", row, where)
 
     @staticmethod
     def _here() -> str:

@@ -98,7 +98,7 @@ class Stages:
         watch, old = self.watch, self._state()
         roots = [call[0] for call in window.calls] if window is not None else []
         originals = {key: watch.program.originals[key] for key in (window.roots if window is not None else ()) if key in watch.program.originals}
-        goes_on = self._goes_on([*roots, *originals.values()])
+        goes_on = self._goes_on([*roots, *originals.values()]) or self._loaded([*roots, *originals.values()])
         self.earlier.append(old)
         self._forget()
         self.count += 1
@@ -126,6 +126,15 @@ class Stages:
         kept = [p for root in roots for p in root.parameters() if id(p) in reached and id(p) in start and p.shape == start[id(p)].shape]
         return any(not torch.equal(p.detach(), start[id(p)].to(p.dtype)) for p in kept)
 
+    def _loaded(self, roots) -> bool:
+        """The same where the new training's model is another one: what was loaded into it is not what the last one began with."""
+        inside = {id(p) for root in roots for p in root.parameters()}
+        start = [leaf for key, leaf in self.watch.program.leaves.items() if key not in inside]
+        kept = [values for module, _where, _row, kept in self.watch.checkpoints.later for values in kept.values()
+                if any(id(p) in inside for p in module.parameters())]
+        return any(not any(torch.equal(values, leaf.detach().float().flatten()[:len(values)].cpu()) for leaf in start if leaf.numel() >= len(values))
+                   for values in kept)
+
     def _restore(self, state: dict, window) -> None:
         """The training that was here before goes on: what was taken for a stage belongs to it."""
         now = self.watch.window_count
@@ -151,6 +160,7 @@ class Stages:
             facts.at_the_end(self.watch)
         evidence = [state["watch"]["evidence"] for state in states]
         at = chosen(evidence)
+        _copies_of_folds(evidence, at)
         self._put(states[at])
         self.earlier = []
         if self.count > 1:
@@ -158,6 +168,15 @@ class Stages:
             if raised is not None and at != len(states) - 1:
                 self.watch.observe("raised", raised)
             self.watch.observe("stages", {"seen": self.count, "judged": self.count - len(states) + at + 1})
+
+
+def _copies_of_folds(stages: list[Evidence], judged: int) -> None:
+    """Of folds one is judged, and it may be the last training, on all rows: what the others were evaluated on is told with it."""
+    for other in stages:
+        if other is not stages[judged] and _task(other) == _task(stages[judged]):
+            for place, column in other.by_subject("evaluation_copies").items():
+                for seen in column:
+                    stages[judged].add("evaluation_copies", seen.value, subject=place, step=seen.step)
 
 
 def chosen(stages: list[Evidence]) -> int:

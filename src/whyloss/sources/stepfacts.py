@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from whyloss.sources import confusion, factors, lossterms, meters
+from whyloss.sources import confusion, factors, lossterms, meters, weights
 from whyloss.sources.lossfunctions import CLASS_LOSSES, LossCall, read_call
 
 VIEWS = {"view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "t", "T", "contiguous", "float",
@@ -179,7 +179,7 @@ def _loss_call(watch, window, step, call: LossCall, counts: bool) -> None:
            "shape": list(prediction.shape), "target_shape": list(call.target.shape) if call.target is not None else None,
            "target_dtype": str(call.target.dtype).replace("torch.", "") if call.target is not None else None,
            "producer": made.rstrip("_"), "producer_module": module, "producer_place": made_at,
-           "ignore_index": call.ignore_index, "smoothing": call.smoothing, "weighted": call.weight is not None,
+           "ignore_index": call.ignore_index, "smoothing": call.smoothing, "weighted": call.weight is not None or call.pos_weight is not None,
            "value": float(step.result.detach().float().mean()) if isinstance(step.result, torch.Tensor) else None,
            "min": float(prediction.min()), "max": float(prediction.max()), "std": float(prediction.std()) if prediction.numel() > 1 else 0.0}
     row["pooled_from"] = pooled_from(window, made_by)
@@ -269,8 +269,10 @@ def _normaliser(watch, window, ancestors) -> None:
         step = window.trace[at]
         if step.name in ("softmax", "log_softmax") and step.inputs:
             shape = list(window.meta[step.inputs[0]].shape)
-            watch.observe("normalised_over", {"function": step.name, "dim": normalised_axis(step, shape), "shape": shape,
-                                              "module": step.module}, step.place or "?")
+            row = {"function": step.name, "dim": normalised_axis(step, shape), "shape": shape, "module": step.module}
+            if len(shape) > 1 and row["dim"] in (0, -len(shape)):
+                row.update(weights.of_first_axis(window, step))
+            watch.observe("normalised_over", row, step.place or "?")
 
 
 def _roots(watch, window, ancestors, reached_ids, loss) -> None:

@@ -30,3 +30,11 @@ def test_spares_a_flat_loss_whose_weights_hardly_move():
 
 def test_is_unexamined_without_a_symptom():
     assert findings(LearningRateTooHigh(), evidence_from(loss=[1.0], learning_rate={"SGD.group0": [1.0]})) == []
+
+
+def test_asks_whether_a_lower_rate_breaks_where_the_first_steps_were_leaps():
+    late = [2.0, 0.4, 0.4, 0.4, 1.7]
+    found, = findings(LearningRateTooHigh(), evidence(late))
+    assert found.asks == {"broke": 1.7}
+    assert findings(LearningRateTooHigh(), evidence(late, ratio=0.05))[0].asks == {}
+    assert findings(LearningRateTooHigh(), evidence(late, symptoms=("oscillating",)))[0].asks == {}

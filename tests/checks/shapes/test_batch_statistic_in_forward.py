@@ -23,3 +23,11 @@ def test_spares_batch_norm_without_running_statistics_and_whatever_has_no_class_
     other = evidence_from(**{**PICTURES, "loss_call": {"train.py:43": [{"shape": [32, 10], "classes": 10}]}})
 
     assert findings(BatchStatisticInForward(), untracked) == [] and findings(BatchStatisticInForward(), other) == []
+
+
+def test_asks_for_harm_where_the_samples_are_no_pictures():
+    rows = {"layer": {"gru": [{"kind": "GRU", "in": "(30, 8, 8)", "out": "(30, 8, 48)"}]}, "input": {"train.py:42": [{"shape": [30, 8, 8]}]},
+            "loss_call": {"train.py:43": [{"shape": [30, 10], "classes": 10}]}}
+    found, = findings(BatchStatisticInForward(), evidence_from(**rows))
+
+    assert found.asks == {"unseen": True, "harm": True}

@@ -16,11 +16,14 @@ class LearningRateTooHigh(Check):
     Expects   true updates below a tenth of the weights a step.
     Means     a suspicion; confirmed only if a rate lowered by decades ends clearly lower than the unchanged run from the
               same start on the same batches (Adam hides it: its step is bounded, the loss just stays flat after one jump).
+              A loss that breaks after hundreds of steps need not break on the few batches of the copy: where the first steps
+              changed the weights by a third of their size or more, a smaller gain that noise does not explain is enough.
     Not for   a training that was seen to learn; a loss that is non-finite before the first step; policy gradients and scores of both signs.
     Source    ten times less against a control arm; CS231n on loss curves.
     """
 
     loud: float = 1e-4  # median relative update below which "too high" is not a thought
+    leap: float = 0.3   # relative change of the middle parameter in one of the first three steps
 
     stage = "learning-rate"
     needs = Need("symptoms"), Need("learning_rate")
@@ -34,7 +37,8 @@ class LearningRateTooHigh(Check):
             return
         ratios = [v for s in evidence.by_subject("update_ratio", run).values() for v in s.values[:20] if np.isfinite(v)]
         middle = float(np.median(ratios)) if ratios else 0.0
-        if ratios and middle < self.loud and not {"diverged", "non-finite"} & set(evidence.fact("symptoms", run=run)):
+        symptoms = set(evidence.fact("symptoms", run=run))
+        if ratios and middle < self.loud and not {"diverged", "non-finite"} & symptoms:
             return
         facts = [s.last.value for s in evidence.by_subject("optimizer", run).values()]
         series = evidence.series("loss", run=run)
@@ -44,4 +48,11 @@ class LearningRateTooHigh(Check):
             measured=f"learning rate {max(rates):g}; loss {series.first.value:.4g} to {series.last.value:.4g}; "
                      f"weights change by {middle:.1e} of their size a step",
             expected="a loss that falls; around 1e-3 of their size a step (a guide)",
+            asks={"broke": series.last.value} if "diverged" in symptoms and bad is None and self._leaps(evidence, run) else {},
             message=f"At a learning rate of {max(rates):g} the steps overshoot: the loss does not settle.")
+
+    def _leaps(self, evidence, run) -> bool:
+        """Whether the first steps of the training changed its weights as no fitting rate does."""
+        first = [max(s.values[:3]) for s in evidence.by_subject("update_ratio", run).values() if s.steps[0] == 0]
+        first = [v for v in first if np.isfinite(v)]
+        return bool(first) and float(np.median(first)) >= self.leap

@@ -58,7 +58,8 @@ class SchedulerCollapsesLearningRate(Check):
                 measured=f"learning rate of {group} {peak:.3g} at its peak, {column.values[above]:.3g} at step "
                          f"{column.steps[above]} of {len(column)}; {said}",
                 expected=f"above {self.collapsed if small else self.cut:g} of its peak until late in the run",
-                message=f"{kind} has driven the learning rate to {'next to nothing' if small else f'{rest:.2g} of its peak'} after {above} of {len(column)} steps; "
+                message=f"{kind} has driven the learning rate to {'next to nothing' if small else f'{rest:.2g} of its peak'} after {above} of "
+                        f"{len(column)} steps; "
                         f"the rest of the run {'cannot learn' if small else 'learns at a crawl'}.",
                 remedies=(f"step {kind} once per epoch, or give it its period in batches ({where})" if schedules else
                           "count the whole length of the schedule in steps of the optimizer, as it is advanced at each of them",),

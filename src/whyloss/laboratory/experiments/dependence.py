@@ -1,14 +1,22 @@
 """Does each sample stay itself? Exact, by changing one sample and comparing bits."""
 
+import contextlib
+from dataclasses import replace
+
 import torch
 
 from whyloss.errors import CannotReplay
+from whyloss.laboratory.bench import Bench, which_right, z_of_shares
 from whyloss.laboratory.experiments.overfit import batch_size, first_tape
 from whyloss.laboratory.experiments.pairs import input_key
 from whyloss.laboratory.lab import experiment
+from whyloss.laboratory.mixing import Ear, first_line
+
+ASKED = 400           # rows scored in batches of the one and of the other size
+FALL, SURE = 0.15, 5  # of the share right, and standard errors
 
 
-def _outputs(lab, tape, change):
+def _outputs(lab, tape, change, ear=None):
     """Output of the last root call in eval mode under a change of the input, and every submodule's output on the way."""
     arm = lab.program.fresh()
     arm.bindings.force_training = False
@@ -25,7 +33,7 @@ def _outputs(lab, tape, change):
     root = [n for n in tape.nodes if n.module is not None][-1]
     torch.manual_seed(0)  # the same noise in both passes: a sampled latent must not look like another sample's influence
     try:
-        with torch.no_grad():
+        with torch.no_grad(), ear or contextlib.nullcontext():
             made = tape.run(arm.bindings)
     finally:
         for hook in hooks:
@@ -64,7 +72,8 @@ def _batch_axes(given, output, size: int, named: bool) -> list[tuple[int, int]]:
 def batch_dependence(lab, asks):
     """One sample is changed; in eval mode only its own output row may change. Records `shown`, `rows_changed`, `first_module`.
 
-    asks: module  the layer under suspicion
+    asks: module  the layer under suspicion      harm  True: only if it also changes what the trained model answers, in batches of the
+                  evaluation's size
     """
     _, tape = first_tape(lab)
     size = batch_size(tape)
@@ -90,12 +99,53 @@ def batch_dependence(lab, asks):
     lab.clear("batch-dependence")
     # a layer that mixes, and behind it an output that depends on no input: what mattered of a sample went to the others
     lost = bool(asks.get("module")) and deaf and first is not None
+    harm = _harm(lab) if asks.get("harm") and rows else None
+    if asks.get("harm") and harm is None:
+        rows = []
     for name, value in (("shown", bool(rows) or lost), ("rows_changed", len(rows)), ("first_module", first)):
         lab.evidence.add(name, value, run="batch-dependence")
     seen = f"no output changes, not even its own, while inside {first} others do" if lost else \
         f"{len(rows)} of {size - 1} other outputs change" + (f", first in {first}" if rows and first else "")
-    return {"experiment": "batch-dependence", "change": f"sample {row} changed: {seen}",
-            "before": 0.0, "after": float(len(rows)), "steps": 1, "shown": bool(rows) or lost, "first_module": first}
+    outcome = {"experiment": "batch-dependence", "change": f"sample {row} changed: {seen}",
+               "before": 0.0, "after": float(len(rows)), "steps": 1, "shown": bool(rows) or lost, "first_module": first}
+    if outcome["shown"]:
+        ears = Ear(), Ear()
+        _outputs(lab, tape, None, ears[0]), _outputs(lab, tape, _perturbed(given, into, row), ears[1])
+        outcome["place"] = first_line(*ears, size, row, _moved)
+    return outcome | ({"said": f"{outcome['change']}; {harm}"} if harm else {})
+
+
+def _harm(lab) -> str | None:
+    """What the trained model answers to rows it was trained on, in batches of the evaluation's size: far worse than in those of the training?"""
+    bench = Bench(lab)
+    sizes = [len(p.inputs[0]) for p in lab.program.holdout if p.module == bench.call.module]
+    other = max(sizes, default=0)
+    if not other or bench.size // 2 < other < 2 * bench.size:
+        return None
+    pairs, arm = bench.train.rows(slice(0, ASKED)), bench.trained()
+    together, apart = (_right(bench, arm, pairs, size) for size in (bench.size, other))
+    if together is None or apart is None:
+        return None
+    fall = float(together.float().mean() - apart.float().mean())
+    if fall < FALL or z_of_shares(together, apart) < SURE:
+        return None
+    return f"the trained model is right on {float(together.float().mean()):.2f} of {len(pairs)} training rows in batches of {bench.size} and on " \
+           f"{float(apart.float().mean()):.2f} of the same rows in batches of {other}, as in the evaluation (both in eval mode)"
+
+
+def _right(bench, arm, pairs, size: int) -> torch.Tensor | None:
+    """Which rows are answered right, in batches of that size. The loss is left out: its own constants have the step's size."""
+    upto = bench.tape.nodes.index(bench.call) + 1
+    tape, found = replace(bench.tape, nodes=bench.tape.nodes[:upto]), []
+    arm.bindings.force_training = False
+    with torch.no_grad():
+        for at in range(0, len(pairs), size):
+            part = pairs.rows(slice(at, at + size))
+            given = dict(zip(bench.keys, part.inputs))
+            arm.bindings.change_constant = lambda key, t, g=given: g.get(key, t)
+            made = tape.run(arm.bindings)
+            found.append(which_right(made[bench.call.outputs[0]], part.labels))
+    return None if any(r is None for r in found) else torch.cat(found)
 
 
 def _mixes(before, after, axes, size: int, row: int) -> bool:

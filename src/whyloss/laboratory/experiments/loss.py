@@ -6,6 +6,7 @@ import torch
 
 from whyloss.errors import CannotReplay
 from whyloss.laboratory.behind import BehindActivation
+from whyloss.laboratory.experiments.dependence import batch_dependence
 from whyloss.laboratory.experiments.loop import _compare
 from whyloss.laboratory.experiments.overfit import first_tape, free_outputs
 from whyloss.laboratory.interventions import Replace, identity
@@ -20,7 +21,15 @@ _SQUASH = {"softmax", "sigmoid", "log_softmax", "relu", "tanh", "softmin", "logs
 
 @experiment("logits-to-loss")
 def logits_to_loss(lab, asks):
-    """The softmax, sigmoid or ReLU in front of the loss taken off. asks: operation, place (its line), loss (its replacement)."""
+    """The softmax, sigmoid or ReLU in front of the loss taken off. asks: operation, place (its line), loss (its replacement).
+
+    samples: True  nothing is taken off; does a softmax inside the model mix the samples? Records `shown`.
+    """
+    if asks.get("samples"):
+        found = batch_dependence(lab, {})
+        lab.clear("logits-to-loss")
+        lab.evidence.add("shown", found["shown"], run="logits-to-loss")
+        return found | {"experiment": "logits-to-loss"}
     names = {asks["operation"]} if asks.get("operation") in _SQUASH else _SQUASH
     where = asks.get("place")  # its line matters where the function itself is changed, not taken off
     new_loss = asks.get("loss")

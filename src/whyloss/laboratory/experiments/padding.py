@@ -6,6 +6,7 @@ import torch
 from whyloss.laboratory.experiments.overfit import first_tape
 from whyloss.laboratory.experiments.sequence import Replay, read, survey
 from whyloss.laboratory.lab import experiment
+from whyloss.laboratory.padded import labels_scored
 
 LEAST = 0.05   # of the scored positions
 PADDED = 0.25  # of the rows
@@ -31,10 +32,22 @@ def padding_scored(lab, asks):
             here = float((run & reading.scored).sum()) / max(1, int(reading.scored.sum()))
             if here > share:
                 share, token, where = here, candidate, reading.place
+    labels = labels_scored(lab) if share <= LEAST else None
+    if labels is not None:
+        return _of_labels(lab, labels)
     lab.clear("padding-scored")
     lab.evidence.add("shown", share > LEAST, run="padding-scored")
     change = f"{share:.0%} of the scored positions have the padding token {token} as their target" if token is not None else "no padding is scored"
     return {"experiment": "padding-scored", "change": change, "before": 0.0, "after": share, "steps": 1, "place": where}
+
+
+def _of_labels(lab, found: dict) -> dict:
+    """A target for each position, and the padded ones are scored: it counts where the real positions are learned clearly better without them."""
+    lab.clear("padding-scored")
+    lab.evidence.add("shown", found["shown"], run="padding-scored")
+    said = f"{found['share']:.0%} of the scored targets stand at padding (known by {found['what']})"
+    return {"experiment": "padding-scored", "change": f"loss on real positions, padding scored and not: {said}", "said": said,
+            "before": found["before"], "after": found["after"], "steps": 1, "place": found["place"]}
 
 
 def trailing(tokens, value: int) -> torch.Tensor:

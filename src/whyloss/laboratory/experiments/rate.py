@@ -49,11 +49,12 @@ def raise_learning_rate(lab, asks):
 
 @experiment("lower-learning-rate")
 def lower_learning_rate(lab, asks):
+    """asks: broke  where the loss of the script ended after it had fallen, the first steps being leaps: then a smaller gain tells."""
     control = lab.control()
     arms, base = _arms(lab, "lower-learning-rate", asks.get("factors") or [0.1, 0.01, 0.001])
     best = _best(arms)
     change = f"learning rate {base * best:g} instead of {base:g}"
-    return lab.paired("lower-learning-rate", change, control, arms[best], factor=best, rate=base * best)
+    return lab.paired("lower-learning-rate", change, control, arms[best], factor=best, rate=base * best, broke=asks.get("broke"))
 
 
 @experiment("lr-decades")

@@ -1,7 +1,5 @@
 """Samples on their way: from the device to the host, into memory and the ledger, past the alarms and on to the writers."""
 
-from itertools import takewhile
-
 import numpy as np
 
 from whyloss.sources.framefile import blank, is_absent
@@ -34,15 +32,22 @@ class Landing:
     def land(self, *, wait: bool = False) -> None:
         """Samples that have arrived on the host: kept, judged and passed on."""
         while self.flying and (wait or self.flying[0][0].readings.arrived()):
-            first = self.flying[0][0]
-            if first.frame is None:
-                alike = list(takewhile(lambda flight: flight is first or flight.frame is None and flight.readings.arrived() and first.alike(flight),
-                                       (flight for flight, _seconds in self.flying)))
-                self.monitor.sampler.arrive(alike)
+            if self.flying[0][0].frame is None:
+                self.monitor.sampler.arrive(self._alike())
             flight, seconds = self.flying.pop(0)
             frame, losses = self.monitor.sampler.frame(flight)
             self.monitor.told(losses)
             self._keep(flight, frame, seconds)
+
+    def _alike(self) -> list[Flight]:
+        """The first sample, and those behind it that can be worked out with it."""
+        first, *others = (flight for flight, _seconds in self.flying)
+        alike = [first]
+        for flight in others:
+            if flight.frame is not None or not flight.readings.arrived() or not first.alike(flight):
+                break
+            alike.append(flight)
+        return alike
 
     def _keep(self, flight: Flight, frame: np.ndarray, seconds: float) -> None:
         step = flight.step
